@@ -249,41 +249,33 @@ impl Stripes {
         &mut self,
         missing: impl Fn(u64) -> MemberSet,
     ) -> Result<Option<Requests>, ArrayError> {
-        while let Some(id) = self.handle.pop_front() {
-            let work = *self.work.get(id);
-            let missing = missing(work.rows.offset + STRIPE_BLOCK);
-            let cached = self.heads[work.head as usize].cached;
-            let (reads, writes) = if work.write {
-                let RowPlan { reads, writes, .. } = work.rows.plan(&cached, &missing, self.rule)?;
-                (reads, writes)
-            } else {
-                (reads(&work.rows, &cached, &missing)?, MemberSet::EMPTY)
-            };
-            if work.stage == Step::New && !reads.is_empty() {
-                return Ok(Some(self.start(
-                    id,
-                    Step::Reading(reads),
-                    reads,
-                    STRIPE_BLOCK,
-                )));
+        let Some(id) = self.handle.pop_front() else {
+            if std::mem::take(&mut self.wants_more) && self.heads.len() < MOST_HEADS {
+                self.grow();
+                self.has_grown = true;
             }
-            if !work.write {
-                self.work.get_mut(id).stage = Step::Reading(MemberSet::EMPTY);
-                return Ok(Some(self.start(
-                    id,
-                    Step::Reading(reads),
-                    MemberSet::EMPTY,
-                    0,
-                )));
-            }
-            let len = self.batch(id);
-            return Ok(Some(self.start(id, Step::Writing, writes, len)));
+            return Ok(None);
+        };
+        let work = *self.work.get(id);
+        let missing = missing(work.rows.offset + STRIPE_BLOCK);
+        let cached = self.heads[work.head as usize].cached;
+        let (reads, writes) = if work.write {
+            let RowPlan { reads, writes, .. } = work.rows.plan(&cached, &missing, self.rule)?;
+            (reads, writes)
+        } else {
+            (reads(&work.rows, &cached, &missing)?, MemberSet::EMPTY)
+        };
+        if work.stage == Step::New && !reads.is_empty() {
+            let stage = Step::Reading(reads);
+            return Ok(Some(self.start(id, stage, reads, STRIPE_BLOCK)));
         }
-        if std::mem::take(&mut self.wants_more) && self.heads.len() < MOST_HEADS {
-            self.grow();
-            self.has_grown = true;
+        if !work.write {
+            let stage = Step::Reading(MemberSet::EMPTY);
+            self.work.get_mut(id).stage = stage;
+            return Ok(Some(self.start(id, stage, MemberSet::EMPTY, 0)));
         }
-        Ok(None)
+        let len = self.batch(id);
+        Ok(Some(self.start(id, Step::Writing, writes, len)))
     }
 
     fn start(&mut self, id: u32, stage: Step, members: MemberSet, len: u64) -> Requests {
