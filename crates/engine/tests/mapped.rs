@@ -82,7 +82,7 @@ fn a_file_that_is_cut_meanwhile_gives_errors_with_their_places_and_the_process_g
 fn errors_that_are_tolerated_stay_errors_and_pages_that_come_back_are_read_again() {
     let scratch = Scratch::new(1 << 20);
     let mut load = workload(vec![mapped("reads", 0.0)]);
-    load.end.time_ns = Some(1_500 * MS);
+    load.end.time_ns = Some(3_600_000 * MS);
     let options = Options {
         tolerate_errors: true,
         ..Options::default()
@@ -91,10 +91,15 @@ fn errors_that_are_tolerated_stay_errors_and_pages_that_come_back_are_read_again
     let run = Run::start(&load, files, options).expect("start");
     wait_for_requests(&run);
     scratch.file.set_len(512 << 10).expect("cut");
-    std::thread::sleep(std::time::Duration::from_millis(200));
+    wait_until(&run, |done| done.errors > 0);
     scratch.file.set_len(1 << 20).expect("grow");
+    let at_growth = run.progress().streams[0].clone();
+    wait_until(&run, |done| {
+        done.reads > at_growth.reads + 3 * at_growth.errors
+    });
+    run.stop();
     let figures = run.finish().expect("figures");
-    assert_eq!(figures.ended_by, EndedBy::Time);
+    assert_eq!(figures.ended_by, EndedBy::Stopped);
     let errors = &figures.streams[0].errors[0];
     assert_eq!(errors.errno, libc::EIO);
     assert!(errors.count > 0);

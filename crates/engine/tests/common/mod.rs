@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use spindle_engine::{EngineChoice, Options, Phase, Run, StreamFile};
+use spindle_engine::{EngineChoice, Options, Phase, Run, StreamFile, StreamProgress};
 use spindle_measure::RunFigures;
 use spindle_workload::*;
 
@@ -167,12 +167,16 @@ pub(crate) fn undisturbed(mut attempt: impl FnMut() -> Result<(), String>) {
 
 /// Waits until the first stream has read or written something.
 pub(crate) fn wait_for_requests(run: &Run) {
+    wait_until(run, |done| done.reads + done.writes > 0);
+}
+
+/// Waits until this is true of what the first stream has done.
+pub(crate) fn wait_until(run: &Run, is_done: impl Fn(&StreamProgress) -> bool) {
     let begun = Instant::now();
     loop {
         // On a busy machine workers are ahead of the thread that publishes the phase.
         let progress = run.progress();
-        let done = &progress.streams[0];
-        if progress.phase == Phase::Measure && done.reads + done.writes > 0 {
+        if progress.phase == Phase::Measure && is_done(&progress.streams[0]) {
             return;
         }
         assert!(begun.elapsed() < PATIENCE, "nothing was done");
