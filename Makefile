@@ -135,7 +135,7 @@ bench-verify: $(VENV)/built ## what verification costs on a loop device, zram an
 	$(BIN)/python benches/verify.py $(ARGS)
 
 bench-serve: setup $(VENV)/built ## a served drive in real time against its model, through FUSE and a loop device (root): ARGS are passed on
-	$(BIN)/python benches/serve.py $(ARGS)
+	$(BIN)/python benches/drive_serve.py $(ARGS)
 
 bench-store: $(VENV)/built ## a store of 10 000 runs: what it takes to store, list and compare: ARGS are passed on
 	$(BIN)/python benches/store.py $(ARGS)

@@ -41,6 +41,7 @@ MACHINE_WIDE = {"docs", "doctor", "host", "inspect", "knobs"}
 """Folders whose tests change settings of the whole machine, or look at all of it: one after another."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests of a folder run one after another, folders side by side (`pytest -n`)."""
     for item in items:

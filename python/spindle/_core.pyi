@@ -251,7 +251,7 @@ class Simulation:
         *,
         trace: bool = False,
         interval_ns: int = 1_000_000_000,
-        places: Sequence[Sequence[int]] = (),
+        places: Sequence[Sequence[int]] = ...,
     ) -> Simulation:
         """`trace`: record every command of every drive as a line of CSV; the caller must drain it. `places`: offsets in
         bytes for the requests of each stream, in order of issue, instead of those that its pattern draws."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import gc
 import re
 import tracemalloc
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from spindle.conditions.intervals import Intervals
 from spindle.conditions.sample import COLUMNS

@@ -373,6 +373,7 @@ MAKES_FILES = {
     "cli/main.py": "/dev/null",
     "formats/agent.py": "a temporary folder, which nothing leads out of",
     "lab/files.py": "the cache of built kernels, and temporary folders",
+    "serve/contents.py": "the contents of a served drive",
     "run/durability/journal.py": "a journal, which is always new (O_EXCL)",
 }
 

@@ -14,7 +14,7 @@ import pytest
 
 from program import ended, spindle
 from serve.served import QUICK, SIZE, Serve
-from workbench import Bench
+from workbench import Workbench
 
 
 def test_the_file_has_what_was_written_and_no_other_size(serve: Serve, folder: Path) -> None:
@@ -78,7 +78,7 @@ def test_direct_requests_of_many_threads_keep_their_data(serve: Serve, folder: P
     assert wrong == []
 
 
-def test_a_file_system_on_a_loop_device_on_it(serve: Serve, folder: Path, bench: Bench) -> None:
+def test_a_file_system_on_a_loop_device_on_it(serve: Serve, folder: Path, bench: Workbench) -> None:
     server = serve("service", "--size", "32MiB", "--key=service=20us", "--key=queue_depth=32", "--file", folder)
     device = bench.loop(folder / "disk", "--direct-io=on")
     assert Path(f"/sys/block/{Path(device).name}/loop/dio").read_text().strip() == "1"

@@ -14,5 +14,10 @@ class Plain:
 
     def to_dict(self) -> dict[str, Any]:
         """Its JSON as dicts and lists."""
-        found: dict[str, Any] = msgspec.to_builtins(self)
-        return found | {name: msgspec.to_builtins(getattr(self, name)) for name in self.COMPUTED}
+        found: dict[str, Any] = _json(self)
+        return found | {name: _json(getattr(self, name)) for name in self.COMPUTED}
+
+
+def _json(value: object) -> Any:
+    """What a reader of its JSON gets: lists, where `msgspec.to_builtins` leaves tuples."""
+    return msgspec.json.decode(msgspec.json.encode(value))

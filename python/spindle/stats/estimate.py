@@ -32,11 +32,12 @@ class Interval:
 
     @property
     def relative(self) -> float:
-        """Half the width as a share of the estimate: 0.03 is +-3 %. inf if the estimate is 0 or the width unknown."""
-        half = (self.high - self.low) / 2
-        if half == 0:
+        """Distance of the farther end, as a share of the estimate: 0.03 is +-3 %. inf if the estimate is 0 or an end
+        unknown."""
+        farther = max(self.high - self.estimate, self.estimate - self.low)
+        if farther == 0:
             return 0.0
-        return half / abs(self.estimate) if self.estimate and math.isfinite(half) else math.inf
+        return farther / abs(self.estimate) if self.estimate and math.isfinite(farther) else math.inf
 
 
 def of_trials(values: Sequence[float], confidence: float = 0.95) -> Interval:
