@@ -19,5 +19,5 @@ class Plain:
 
 
 def _json(value: object) -> Any:
-    """What a reader of its JSON gets: lists, where `msgspec.to_builtins` leaves tuples."""
+    """The object as a reader of its JSON gets it: lists, where `msgspec.to_builtins` leaves tuples."""
     return msgspec.json.decode(msgspec.json.encode(value))
