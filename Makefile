@@ -40,7 +40,7 @@ test-rust:
 	PROPTEST_RNG_SEED=$(PROPTEST_SEED) cargo test --workspace --quiet
 
 test-python: $(VENV)/built $(VENV)/test-tools
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+	$(BIN)/python -m pytest -n $(WORKERS)
 
 # Folders of tests that start few programs: all of `tests` takes hours under this measurement.
 COVERED ?= $(addprefix tests/,library result formats report inspect doctor monitor campaigns)

@@ -41,14 +41,23 @@ MACHINE_WIDE = {"docs", "doctor", "host", "inspect", "knobs"}
 """Folders whose tests change settings of the whole machine, or look at all of it: one after another."""
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of a folder run one after another, folders side by side (`pytest -n`)."""
     for item in items:
-        folder = item.path.relative_to(Path(__file__).parent).parts[0]
-        item.add_marker(pytest.mark.xdist_group("machine" if folder in MACHINE_WIDE else folder))
         if unknown := set(numbers(item)) - PROMISES.keys():
             raise pytest.UsageError(f"{item.nodeid}: promises.toml has no promise {min(unknown)}")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Tests of a folder run one after another, folders side by side (`pytest -n`)."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFolder(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            folder = nodeid.removeprefix("tests/").split("/")[0]
+            return "machine" if folder in MACHINE_WIDE else folder
+
+    return ByFolder(config, log)
 
 
 def checksum(path: str | Path) -> str:

@@ -31,7 +31,7 @@ def test_every_verdict_has_its_name_in_the_list() -> None:
 
 
 def test_every_condition_has_its_name_in_the_list() -> None:
-    first = (call.args[0] for call in calls("Finding", "conditions") if call.args)
+    first = (call.args[0] for call in calls("ConditionFinding", "conditions") if call.args)
     found = {str(word.value).replace("_", "-") for word in first if isinstance(word, ast.Constant)}
     assert found
     assert found <= set(CONDITIONS)
