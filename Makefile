@@ -14,7 +14,7 @@ extra = $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.tom
 
 AGENT  := build/spindle-agent
 
-.PHONY: help quick agent lab lab-defaults recipes review coverage test test-rust test-python lint generate docs format bench bench-engine bench-agreement bench-bonnie bench-fsync bench-lab lab-equal fuzz-fio bench-library bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance bench-serve knob-effects deny fuzz mutants release setup clean
+.PHONY: help quick agent lab lab-defaults recipes review coverage test test-rust test-python lint generate docs pages format bench bench-engine bench-agreement bench-bonnie bench-fsync bench-lab lab-equal fuzz-fio bench-library bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance bench-serve knob-effects deny fuzz mutants release setup clean
 
 SECONDS ?= 60
 CRATE ?= array
@@ -72,6 +72,9 @@ generate: $(VENV)/built $(VENV)/lint-tools ## types from the Rust types; pages o
 docs: $(VENV)/built $(VENV)/docs-tools ## the documentation as a site, in build/docs; warnings are errors
 	$(BIN)/sphinx-build -q -W --keep-going -b html -c docs -d build/doctrees docs build/docs
 	@echo "build/docs/README.html"
+
+pages: setup ## today's outputs of the commands on the pages whose output is the same each time
+	$(BIN)/python -m pytest --quiet --update-pages tests/docs/test_commands.py
 
 format: $(VENV)/lint-tools ## put the code into shape
 	cargo fmt --all

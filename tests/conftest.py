@@ -29,6 +29,7 @@ for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--review", action="store_true", help="only the tests that try to break a promise (promises.toml)")
+    parser.addoption("--update-pages", action="store_true", help="write the outputs of exact commands into the pages")
 
 
 def pytest_configure(config: pytest.Config) -> None:

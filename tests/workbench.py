@@ -6,12 +6,15 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
+NEW_LOOP = ("flock", f"{tempfile.gettempdir()}/spindle-test-loops", "losetup", "--find", "--show")
+"""One after another: losetup opens a free device for writing before it knows that another process has taken it."""
 MIB = 1 << 20
 
 
@@ -53,7 +56,7 @@ class Workbench:
     def loop(self, backing: Path | str | None = None, *options: str, size: int = 32 * MIB) -> str:
         """A free loop device over a file (a new sparse one by default) or a device."""
         backing = backing or self.image(size)
-        device = self.run("losetup", "--find", "--show", *options, str(backing)).strip()
+        device = self.run(*NEW_LOOP, *options, str(backing)).strip()
         self.undo.callback(self.run, "losetup", "--detach", device, check=False)
         return device
 

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from workbench import NEW_LOOP, PATH
+
 COMMAND = [sys.executable, "-m", "spindle.cli"]
 POWERFS = Path(__file__).with_name("powerfs.py")
 PATIENCE_S = 120.0
 MIB = 1 << 20
 ENTRY = 29
 """Length of an acknowledgement in the journal, bytes."""
-PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
 WRITE_BACK = "write back"
 """How the kernel takes a loop device's cache by itself."""
 
@@ -63,7 +64,7 @@ class PoweredDisk:
         self._undo.callback(self._end)
         assert self._answer() == "mounted"
         self._undo.callback(tool, "umount", "--lazy", point, check=False)
-        self.device = tool("losetup", "--find", "--show", point / "disk").strip()
+        self.device = tool(*NEW_LOOP, point / "disk").strip()
         self._undo.callback(tool, "losetup", "--detach", self.device)
         # What an earlier user of the same loop device has said stays: taken for write-through, it gets no flushes.
         attribute = Path("/sys/block", Path(self.device).name, "queue/write_cache")
@@ -95,7 +96,7 @@ class PoweredDisk:
         """Power is back: another loop device, over what is on the medium."""
         self.unmount()
         self._undo.close()
-        device = tool("losetup", "--find", "--show", self.image).strip()
+        device = tool(*NEW_LOOP, self.image).strip()
         try:
             yield device
         finally:

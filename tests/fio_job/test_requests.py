@@ -178,7 +178,7 @@ def finding(job: str, option: str, text: str) -> list[JobFinding]:
         ("[a]\nrw=randread\nbs=4k\nba=16k\nsize=5%\n", "ba", "leaves out the last one"),
         ("[a]\nrw=read\nbs=512\noffset=10%\nsize=5%\n", "size", "one more request"),
         ("[a]\nrw=rw\nsize=5%\n", "size", "rounds it down"),
-        ("[a]\nrw=randread\nbs=8k\nnumjobs=3\nsize=224k\n", "numjobs", "a faster one does more"),
+        ("[a]\ngroup_reporting\nrw=randread\nbs=8k\nnumjobs=3\nsize=224k\n", "numjobs", "a faster one does more"),
         ("[a]\nrw=randwrite\nbs=4k\nsize=221k\n", "rw", "takes the next free one"),
         ("[a]\nrw=rw:512\nbs=512\noffset=10%\nsize=5%\n", "rw", "through once"),
         (

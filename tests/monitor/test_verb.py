@@ -193,8 +193,8 @@ def on_a_terminal(arguments: list[str], columns: int, awaited: Callable[[str], b
     status must be 0."""
     child, terminal = pty.fork()
     if child == 0:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
         os.execve(COMMAND[0], [*COMMAND, *arguments], {**os.environ, "TERM": "xterm", **environment})
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
     seen, end, pressed = b"", time.monotonic() + 15, False
     while True:
         if not pressed and (awaited(seen.decode(errors="ignore")) or time.monotonic() > end):

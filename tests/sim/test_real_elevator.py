@@ -68,10 +68,9 @@ class Loop:
             over.set()
             watcher.join()
 
-    def machine(self, folder: Path, service_us: float, at_driver: list[int]) -> Path:
-        """The same queue in front of a service time."""
+    def machine(self, folder: Path, service_us: float, depth: int) -> Path:
+        """The same queue in front of a service time that takes `depth` commands."""
         path = folder / "machine.toml"
-        depth = statistics.median_low([count for count in at_driver if count > 0])
         path.write_text(
             f"[host]\nkernel = '{kernel()}'\n"
             f"[queue]\nscheduler = 'mq-deadline'\nnr_requests = {(self.queue / 'nr_requests').read_text().strip()}\n"
@@ -87,6 +86,11 @@ def run(*arguments: str | Path) -> RunRecord:
     record = decode(done.out.encode(), "stdout")
     assert isinstance(record, RunRecord)
     return record
+
+
+def quartiles(at_driver: list[int]) -> tuple[int, int, int]:
+    lower, median, upper = statistics.quantiles([count for count in at_driver if count > 0], n=4)
+    return round(lower), round(median), round(upper)
 
 
 def need_full_queue(record: RunRecord) -> None:
@@ -107,10 +111,16 @@ def test_as_many_requests_are_merged(bench: object, tmp_path: Path, size: str) -
     counters = real.counters
     assert counters is not None
     merged = counters.delta["read_merges"] / real.figures.requests
-    machine = loop.machine(tmp_path, 1e6 / real.figures.iops, at_driver)
-    model = run(*load[:1], machine, *load[1:], "--workers", str(THREADS))
-    modelled = sum(drive.delta["merges"] for drive in model.devices) / model.figures.requests
-    assert modelled == pytest.approx(merged, rel=0.2), f"{merged:.4f} of the requests were merged, not {modelled:.4f}"
+
+    def modelled(depth: int) -> float:
+        machine = loop.machine(tmp_path, 1e6 / real.figures.iops, depth)
+        model = run(*load[:1], machine, *load[1:], "--workers", str(THREADS))
+        return sum(drive.delta["merges"] for drive in model.devices) / model.figures.requests
+
+    # The driver's depth varies with the processors that the machine has left: the share is between its quartiles'.
+    lower, median, upper = quartiles(at_driver)
+    shares = sorted(map(modelled, {lower, median, upper}))
+    assert 0.8 * shares[0] <= merged <= 1.2 * shares[-1], f"{merged:.4f} of the requests were merged, not {shares}"
 
 
 def test_reads_starve_writes_as_much(bench: object, tmp_path: Path) -> None:
@@ -124,7 +134,8 @@ def test_reads_starve_writes_as_much(bench: object, tmp_path: Path) -> None:
     with loop.watched() as at_driver:
         real = run(mix, loop.device, *erase, "--engine", "pread")
     need_full_queue(real)
-    model = run(mix, loop.machine(tmp_path, 1e6 / real.figures.iops, at_driver))
+    _, depth, _ = quartiles(at_driver)
+    model = run(mix, loop.machine(tmp_path, 1e6 / real.figures.iops, depth))
 
     def starvation(record: RunRecord) -> float:
         reads, writes = (stream.iops for stream in record.figures.streams)
