@@ -92,7 +92,7 @@ def test_degraded_and_rebuilt(machine: Path) -> None:
 def test_buffered_reads_of_a_file_system_come_from_the_page_cache(machine: Path) -> None:
     with machine.open("a") as file:
         file.write('[filesystem]\ntype = "xfs"\nsize = "16MiB"\n')
-    record = ran(machine, "sdd-read", direct=False)
+    record = ran(machine, "sdd-read", direct=False, bytes="32MiB")
     assert record.target.detail["file_system"] == "xfs"
     assert record.target.size_bytes == 16 << 20
     assert any(layer["name"] == "xfs" for layer in record.target.detail["stack"])
