@@ -314,6 +314,7 @@ WRITTEN_BELOW = {
     "base/commands.py": "makes options of keys, for commands that a shell runs: scripts, recipes",
     "formats/fio_job/arguments.py": "reads and writes fio's own command line",
     "lab/load.py": "writes spindle-agent's command line",
+    "validation/kernel/steps.py": "writes mdadm's command line",
 }
 
 

@@ -11,7 +11,9 @@
 | `machine` | one boot: sockets, the kernel's process, and its end in all cases |
 | `assembly` | a machine file's array, queues and file system as commands |
 | `load` | one workload in the lab, by spindle-agent |
+| `loads` | the load program of measured cases (`spindle.validation.kernel`) |
 | `session` | `exec` and `shell` |
 
-`image/` contains what goes into the lab as it is: the kernel's configuration and the first program.
+`image/` contains what goes into the lab as it is: the kernel's configuration, the first program, and
+the source of the load program.
 """

@@ -49,10 +49,11 @@ def execute(
     faults: Sequence[str] = (),
     time_limit_s: float | None = None,
     disks: Path | None = None,
+    version: str | None = None,
 ) -> Outcome:
     """Run a command in the lab, which `programs` of this system are brought into; `is_assembled`: after the machine's
     array and settings are made. `write` receives its output as it comes: (true for standard error, bytes). `faults`,
-    `time_limit_s` and `disks`: see `machine.Boot`. Raises LabMissing or LabError.
+    `time_limit_s`, `disks` and `version`: see `machine.Boot`. Raises LabMissing or LabError.
     """
     todo = initramfs.for_command(command, programs, _first(machine, is_assembled))
     boot = Boot(
@@ -63,6 +64,7 @@ def execute(
         faults=tuple(faults),
         time_limit_s=time_limit_s,
         disks=disks,
+        version=version,
     )
     before = cpu_of_children_s()
     with running(boot) as lab:

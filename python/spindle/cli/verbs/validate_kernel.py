@@ -10,8 +10,18 @@ from spindle.cli.output import json_option
 
 @click.command("kernel")
 @click.argument("directory", metavar="DIR", type=click.Path(exists=True, file_okay=False))
+@click.option(
+    "--kernel",
+    "version",
+    metavar="[VERSION]",
+    is_flag=False,
+    flag_value="newest",
+    help="Compare the lab instead: the real kernel on modelled drives, a boot for each case (`spindle help lab`).",
+)
+@click.option("--only", metavar="PATTERN", multiple=True, help="Only cases of such names, as `c-raid5-*`; repeatable.")
+@click.option("--jobs", type=click.IntRange(1, 256), default=1, help="With --kernel: labs at the same time.")
 @json_option
-def kernel(directory: str, json: bool) -> Exit:
+def kernel(directory: str, version: str | None, only: tuple[str, ...], jobs: int, json: bool) -> Exit:
     """Compare the simulator with requests and times of the real Linux kernel: DIR/requests.csv, DIR/elevators.csv.
 
     Exit status 1 if a goal is missed.
@@ -19,7 +29,7 @@ def kernel(directory: str, json: bool) -> Exit:
     from spindle.library.validation import validate_kernel
     from spindle.report.terminal.kernel_cases import kernel_json, kernel_page
 
-    compared = validate_kernel(directory)
+    compared = validate_kernel(directory, kernel=version, only=only, jobs=jobs)
     for line in kernel_json(compared) if json else kernel_page(compared):
         print(line)
     missed = sum(not goal.reached for goal in compared.goals)

@@ -4,6 +4,7 @@ A folder has two tables: `requests.csv` (a load on one drive or an md array) and
 scheduler). `cases` reads their rows into cases.
 
 The seam for runners is `runner.Runner`: `figures(case) -> CaseFigures`, or `NotModelled` with the reason. `fast.Fast`
-is the simulator; another runner needs this method, a `name`, and `jobs`, the number of cases at a time.
-`compare.report(folder, runner)` repeats all cases with it, `spindle.report.terminal.kernel_cases` prints the report.
+is the simulator, `exact.Exact` the lab, in which `steps` makes the machine of a case and runs its command. `trace`
+makes figures of requests. `compare.report(folder, runner)` repeats the cases,
+`spindle.report.terminal.kernel_cases` prints the report.
 """

@@ -141,6 +141,7 @@ def _request_case(rows: list[dict[str, str]]) -> Case:
             write_sectors=int(of["drv_write_sectors"]),
             read_sizes=_sizes(of["read_sizes"]),
             write_sizes=_sizes(of["write_sizes"]),
+            trace_sha1=of.get("trace_sha1"),
         )
         for of in rows
         if of["device"].startswith("vd")
@@ -169,6 +170,7 @@ def _elevator_case(rows: list[dict[str, str]]) -> Case:
             read_sizes=_sizes(of["read_sizes"]),
             write_sizes=_sizes(of["write_sizes"]),
             order_sha1=of["order_sha1"],
+            trace_sha1=of.get("trace_sha1"),
         )
         for of in rows
     ]

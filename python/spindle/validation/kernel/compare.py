@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from msgspec import Struct
 
-from spindle.validation.kernel.cases import ELEVATORS, REQUESTS, Case, read_cases
+from spindle.validation.kernel.cases import ELEVATORS, REQUESTS, Case, CasesError, read_cases
 from spindle.validation.kernel.runner import CaseFigures, MemberFigures, NotModelled, Runner
 
 REQUESTS_WITHIN = 0.02
@@ -19,6 +20,9 @@ ELEVATOR_TIME_WITHIN = 0.03
 LONGEST_WITHIN = 0.20
 TIME_GOAL = 0.95
 ORDER_GOAL = 0.80
+EXACT_TIME_WITHIN = 0.001
+LISTED_SIZES = 12
+"""Sizes of requests that a table names."""
 ORDERED = ("none", "mq-deadline", "kyber")
 """Schedulers whose order is the same in each boot."""
 
@@ -33,6 +37,7 @@ class Compared(Struct, frozen=True, kw_only=True):
     """The largest of reads and writes of each member."""
     sectors_error: float | None
     sizes_equal: bool
+    """Each member had as many requests of each size."""
     time_error: float
     """With sign: above 0, the repeated case took longer."""
     mean_latency_error: float | None
@@ -40,6 +45,9 @@ class Compared(Struct, frozen=True, kw_only=True):
     orders: int | None
     """Members whose order of requests can be compared."""
     equal_orders: int | None
+    traces: int | None
+    """Members whose requests can be compared with their times; none of the simulator's."""
+    equal_traces: int | None
     measured: CaseFigures
     repeated: CaseFigures
 
@@ -60,6 +68,17 @@ class Compared(Struct, frozen=True, kw_only=True):
     def longest_agrees(self) -> bool:
         """The longest latency of each load is within 20 %."""
         return (self.longest_error or 0.0) <= LONGEST_WITHIN
+
+    @property
+    def is_same(self) -> bool:
+        """Every request of every member came at the same nanosecond."""
+        return self.traces is not None and self.equal_traces == self.traces
+
+    @property
+    def is_repeated(self) -> bool:
+        """The same requests in the same time, within 0.1 %; below an elevator in the same order."""
+        same_order = self.orders is None or self.orders == self.equal_orders
+        return self.is_same or (self.sizes_equal and same_order and abs(self.time_error) <= EXACT_TIME_WITHIN)
 
     @property
     def agrees(self) -> bool:
@@ -95,19 +114,29 @@ class KernelReport(Struct, frozen=True):
     """All cases of a folder, repeated by one runner."""
 
     runner: str
+    is_exact: bool
     compared: list[Compared]
     left: list[Left]
     goals: list[Goal]
 
 
-def report(folder: Path, runner: Runner) -> KernelReport:
-    """Repeat every case of a folder. Raises CasesError if it cannot be read."""
+def report(folder: Path, runner: Runner, only: Sequence[str] = ()) -> KernelReport:
+    """Repeat the cases of a folder, those alone whose name fits one of the patterns if there are any. Raises
+    CasesError.
+    """
     cases = read_cases(folder)
+    if only:
+        cases = [case for case in cases if any(fnmatchcase(case.name, pattern) for pattern in only)]
+        if not cases:
+            raise CasesError(
+                f"{folder}: no case is named {' or '.join(only)}; the first column of its tables names them"
+            )
     with ThreadPoolExecutor(runner.jobs) as pool:
         outcomes = list(pool.map(lambda case: repeated(case, runner), cases))
     compared = [outcome for outcome in outcomes if isinstance(outcome, Compared)]
     left = [outcome for outcome in outcomes if isinstance(outcome, Left)]
-    return KernelReport(runner.name, compared, left, list(goals(compared)))
+    reached = exact_goals(compared) if runner.is_exact else goals(compared)
+    return KernelReport(runner.name, runner.is_exact, compared, left, list(reached))
 
 
 def repeated(case: Case, runner: Runner) -> Compared | Left:
@@ -125,21 +154,34 @@ def compare(case: Case, figures: CaseFigures) -> Compared:
     pairs = list(zip(measured.members, figures.members, strict=True))
     loads = list(zip(measured.loads, figures.loads, strict=True))
     ordered = [pair for pair in pairs if pair[0].order_sha1 and pair[1].order_sha1]
+    timed = [pair for pair in pairs if pair[0].trace_sha1 and pair[1].trace_sha1]
     return Compared(
         case=case.name,
         kind=case.kind,
         table=case.table,
         requests_error=max(max(_error(r.reads, m.reads), _error(r.writes, m.writes)) for m, r in pairs),
         sectors_error=max((_sectors_error(m, r) for m, r in pairs), default=None) if case.table == REQUESTS else None,
-        sizes_equal=all((m.read_sizes, m.write_sizes) == (r.read_sizes, r.write_sizes) for m, r in pairs),
+        sizes_equal=all(_same_sizes(m, r) for m, r in pairs),
         time_error=figures.elapsed_ns / measured.elapsed_ns - 1,
         mean_latency_error=max((_error(r.mean_latency_ns, m.mean_latency_ns) for m, r in loads), default=None),
         longest_error=max((_error(r.max_latency_ns, m.max_latency_ns) for m, r in loads), default=None),
         orders=len(ordered) if ordered else None,
         equal_orders=sum(m.order_sha1 == r.order_sha1 for m, r in ordered) if ordered else None,
+        traces=len(timed) if timed else None,
+        equal_traces=sum(m.trace_sha1 == r.trace_sha1 for m, r in timed) if timed else None,
         measured=measured,
         repeated=figures,
     )
+
+
+def _same_sizes(measured: MemberFigures, repeated: MemberFigures) -> bool:
+    def same(listed: dict[int, int], found: dict[int, int]) -> bool:
+        whole = len(listed) < LISTED_SIZES or len(listed) == len(found)
+        return found == listed if whole else listed.items() <= found.items()
+
+    counts = (measured.reads, measured.writes) == (repeated.reads, repeated.writes)
+    sizes = same(measured.read_sizes, repeated.read_sizes) and same(measured.write_sizes, repeated.write_sizes)
+    return counts and sizes
 
 
 def _error(repeated: int, measured: int) -> float:
@@ -151,19 +193,32 @@ def _sectors_error(measured: MemberFigures, repeated: MemberFigures) -> float:
     return max(reads, _error(repeated.write_sectors or 0, measured.write_sectors or 0))
 
 
-def goals(compared: Iterable[Compared]) -> list[Goal]:
-    """Return the goals with the number of cases that reach them."""
+def exact_goals(compared: Sequence[Compared]) -> list[Goal]:
+    """Return the goals of a runner that repeats the kernel, with the number of cases that reach them."""
+    requests = [of for of in compared if of.table == REQUESTS]
+    below = [of for of in compared if of.table == ELEVATORS]
+    ordered = [of for of in below if of.kind.split()[0] in ORDERED]
+    others = [of for of in below if of.kind.split()[0] not in ORDERED]
+    return [
+        _goal("same trace, or same requests and sizes and time within 0.1 %", 1, [of.is_repeated for of in requests]),
+        _goal("none, mq-deadline, kyber: same order", 1, [of.orders == of.equal_orders for of in ordered]),
+        _goal("bfq: elapsed and mean within 10 %, longest within 20 %", TIME_GOAL, [of.agrees for of in others]),
+    ]
+
+
+def goals(compared: Sequence[Compared]) -> list[Goal]:
+    """Return the goals of a model, with the number of cases that reach them."""
     direct = [of for of in compared if of.table == REQUESTS]
     below = [of for of in compared if of.table == ELEVATORS]
     single = [of for of in below if of.kind in ORDERED and of.orders]
-
-    def goal(what: str, share: float, agree: list[bool]) -> Goal:
-        return Goal(what, share, len(agree), sum(agree))
-
     return [
-        goal("requests and sectors of each member within 2 %", TIME_GOAL, [of.requests_agree for of in direct]),
-        goal("time within 5 %", TIME_GOAL, [of.time_agrees for of in direct]),
-        goal("single drive: same order of requests", ORDER_GOAL, [of.equal_orders == of.orders for of in single]),
-        goal("elevators: elapsed and mean within 3 % (bfq 10 %)", TIME_GOAL, [of.time_agrees for of in below]),
-        goal("elevators: longest within 20 %", TIME_GOAL, [of.longest_agrees for of in below]),
+        _goal("requests and sectors of each member within 2 %", TIME_GOAL, [of.requests_agree for of in direct]),
+        _goal("time within 5 %", TIME_GOAL, [of.time_agrees for of in direct]),
+        _goal("single drive: same order of requests", ORDER_GOAL, [of.equal_orders == of.orders for of in single]),
+        _goal("elevators: elapsed and mean within 3 % (bfq 10 %)", TIME_GOAL, [of.time_agrees for of in below]),
+        _goal("elevators: longest within 20 %", TIME_GOAL, [of.longest_agrees for of in below]),
     ]
+
+
+def _goal(what: str, share: float, agree: list[bool]) -> Goal:
+    return Goal(what, share, len(agree), sum(agree))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import csv
-import hashlib
-from collections import Counter
 from collections.abc import Iterator
 
 from spindle import _core
 from spindle.result.figures import Stream
 from spindle.run.simulate import read_figures
-from spindle.validation.kernel.cases import REQUESTS, Case, Load
+from spindle.validation.kernel.cases import Case, Load
 from spindle.validation.kernel.runner import CaseFigures, LoadFigures, MemberFigures, NotModelled
+from spindle.validation.kernel.trace import Request, member_figures
 
 PIECE_S = 1.0
 _LETTERS = {"read": "R", "write": "W", "flush": "F"}
@@ -22,6 +21,7 @@ class Fast:
 
     name = "simulator"
     jobs = 2
+    is_exact = False
 
     def figures(self, case: Case) -> CaseFigures:
         """See `Runner`."""
@@ -89,23 +89,10 @@ def workload_text(case: Case) -> str:
 
 
 def _members(case: Case, trace: str) -> Iterator[MemberFigures]:
-    commands: dict[str, list[tuple[str, int, int]]] = {}
+    drives: dict[str, list[Request]] = {}
     for line in csv.DictReader(trace.splitlines()):
         # A drive serves in the order of arrival, so the order of completion is the same.
-        of_drive = commands.setdefault(line["drive"], [])
-        of_drive.append((_LETTERS[line["op"]], int(line["lbn"]), int(line["blocks"])))
-    first = case.data_offset_sectors if case.table == REQUESTS else 0
+        one = Request(int(line["arrive_ns"]), _LETTERS[line["op"]], int(line["lbn"]), int(line["blocks"]))
+        drives.setdefault(line["drive"], []).append(one)
     for slot in range(case.members):
-        of_drive = [of for of in commands.get(f"drive{slot}", []) if of[0] != "F" and of[1] >= first]
-        sizes = {letter: Counter(length for op, _, length in of_drive if op == letter) for letter in "RW"}
-        lines = "\n".join(f"{op} {sector} {length}" for op, sector, length in of_drive)
-        yield MemberFigures(
-            device=f"vd{'abcdefgh'[slot]}",
-            reads=sizes["R"].total(),
-            writes=sizes["W"].total(),
-            read_sizes=dict(sizes["R"]),
-            write_sizes=dict(sizes["W"]),
-            read_sectors=sum(length * count for length, count in sizes["R"].items()),
-            write_sectors=sum(length * count for length, count in sizes["W"].items()),
-            order_sha1=hashlib.sha1(lines.encode(), usedforsecurity=False).hexdigest()[:16],
-        )
+        yield member_figures(case, slot, drives.get(f"drive{slot}", []), has_times=False)

@@ -28,6 +28,8 @@ class MemberFigures(Struct, frozen=True, kw_only=True):
     write_sectors: int | None = None
     order_sha1: str | None = None
     """First 16 digits of the SHA-1 over `op sector sectors` lines of all requests in their order."""
+    trace_sha1: str | None = None
+    """The same with the time of arrival in front."""
 
 
 class LoadFigures(Struct, frozen=True):
@@ -54,6 +56,8 @@ class Runner(Protocol):
     """For people: `simulator`."""
     jobs: int
     """Cases at a time; `figures` is called from as many threads."""
+    is_exact: bool
+    """True if it should repeat every request at its nanosecond."""
 
     def figures(self, case: Case) -> CaseFigures:
         """Repeat a case. Raises NotModelled."""

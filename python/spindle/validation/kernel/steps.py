@@ -1,0 +1,177 @@
+"""A measured case as a machine and commands for the lab."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from spindle.validation.kernel.cases import NOMINAL_BYTES, Case, Load
+from spindle.validation.kernel.runner import NotModelled
+
+DRIVES = ("vda", "vdb", "vdc", "vdd")
+MARKER = "vde"
+"""A small drive behind the four: reads of its sectors 0 and 1 are the begin and the end of the measurement."""
+_FIGURES, _ERRORS = "/run/figures", "/run/errors"
+"""Files in the lab with the output of the measured command; one more for each load of several."""
+_ID = "11111111-2222-3333-4444-555555555555"
+_ARRAY_ID = "11111111:22222222:33333333:44444444"
+_MD = "/sys/block/md0/md"
+_REBUILT = "vdb"
+_STRIPES = 256
+"""md's own `stripe_cache_size`."""
+_FILE = "/mnt/f"
+_FILE_MIB = 64
+_DD = "/usr/local/bin/dd"
+_SHELL = "/bin/sh"
+"""A name that is searched for in vain in the first folders of the PATH takes time."""
+_PRIORITIES = {"realtime:0": "ionice -c 1 -n 0 ", "idle": "ionice -c 3 ", None: ""}
+_IDLE_S = 40
+"""After mkfs and mount."""
+_PRINTED = (
+    *(f"queue/{name}_kb" for name in ("read_ahead", "max_sectors", "max_hw_sectors")),
+    *("queue/max_segments", "queue/minimum_io_size", "queue/optimal_io_size", "queue/chunk_sectors", "size"),
+    *(f"md/{name}" for name in ("rd0/offset", "stripe_cache_size", "preread_bypass_threshold", "rmw_level")),
+    *(f"md/{name}" for name in ("group_thread_cnt", "safe_mode_delay", "skip_copy")),
+    "bdi/max_ratio",
+)
+"""Attributes that were printed before each measurement, each by a process: they move its begin."""
+_READINGS, _READINGS_RAID1 = 16, 15
+"""Readings of the clock, 256 ns each, before the measurement. Its place in a timer tick decides which request a tick
+delays, and between threads that race. So many put it where the measured cases began, as their traces say.
+"""
+
+
+def machine_text(case: Case) -> str:
+    """Return the machine of a case: four drives in any case, and the marker. The array is made by `script`; what the
+    text says of one only lets there be several drives.
+    """
+    capacity = case.drive_mib * 2**20
+    return f"""[array]
+level = 'linear'
+[[drive]]
+count = {len(DRIVES)}
+queue_depth = {case.queue_depth}
+capacity = {capacity}
+service = '100us'
+transfer_rate = '200 MB/s'
+flush = '100us'
+[[drive]]
+queue_depth = {case.queue_depth}
+capacity = 1048576
+service = '1us'
+"""
+
+
+def memory_mib(case: Case) -> int:
+    """Return the memory of a case."""
+    number, unit = int(case.memory[:-1]), case.memory[-1]
+    return number * {"M": 1, "G": 1024}[unit]
+
+
+def script(case: Case) -> str:
+    """Return the commands of a case for the shell. Raises NotModelled."""
+    printed = " ".join(f"$(cat /sys/block/{_device(case)}/{name} 2>/dev/null)" for name in _PRINTED)
+    readings = _READINGS_RAID1 if case.level == "raid1" else _READINGS
+    timed = f"load timed /dev/{MARKER} {readings} {_command(case)} >{_FIGURES} 2>{_ERRORS}"
+    steps = [*_queues(case), *_array(case), *_file_system(case), f": {printed}", "sleep 1", timed]
+    return "\n".join([*steps, f"status=$?; cat {_FIGURES}*; cat {_ERRORS} >&2; exit $status", ""])
+
+
+def _device(case: Case) -> str:
+    return "vda" if case.level == "single" else "md0"
+
+
+def _queues(case: Case) -> Iterator[str]:
+    for drive in DRIVES:
+        queue = f"/sys/block/{drive}/queue"
+        yield f"echo {int(case.rotational)} >{queue}/rotational"
+        yield f"echo {case.scheduler} >{queue}/scheduler"
+        yield f"echo {case.max_request_kib} >{queue}/max_sectors_kb"
+
+
+def _array(case: Case) -> Iterator[str]:
+    if case.level != "single":
+        yield f"{_creation(case)} 2>&1 | grep -v started"
+        if case.stripe_cache != _STRIPES:
+            # Here: md writes its superblocks after it.
+            yield f"echo {case.stripe_cache} >{_MD}/stripe_cache_size"
+        # The first open reads the partition table again and leaves page 0 in the cache.
+        yield f"sleep 1; {_DD} if=/dev/md0 of=/dev/null bs=4096 count=1 2>/dev/null"
+        gone = ["vdb"] if case.level == "raid1" else ["vdc", "vdd"]
+        for drive in gone[: case.degraded]:
+            yield f"mdadm -q /dev/md0 -f /dev/{drive}; mdadm -q /dev/md0 --remove faulty; sleep 1"
+    if case.operation.startswith("rebuild"):
+        yield f"mdadm -q /dev/md0 -f /dev/{_REBUILT}; mdadm -q /dev/md0 --remove faulty; sleep 1"
+        yield f"{_DD} if=/dev/zero of=/dev/{_REBUILT} bs=1M count=1 conv=fdatasync 2>/dev/null"
+    if case.operation == "rebuild-limit20000":
+        yield "echo 20000 >/proc/sys/dev/raid/speed_limit_max"
+    if case.read_ahead_kib not in ("", "default"):
+        yield f"echo {case.read_ahead_kib} >/sys/block/{_device(case)}/queue/read_ahead_kb"
+
+
+def _creation(case: Case) -> str:
+    level, _, layout = case.level.partition("raid10")
+    words = ["mdadm", "--create", "/dev/md0", "--metadata=1.2", "--run", "--homehost=none", "--name=t"]
+    words += [f"--uuid={_ARRAY_ID}", f"--level={level or 'raid10'}", f"--raid-devices={case.members}"]
+    words += [f"--layout={layout}"] if layout else []
+    words += [f"--chunk={case.chunk_kib}"] if case.chunk_kib else []
+    if case.level != "raid0":
+        words += ["--assume-clean", f"--bitmap={'internal' if case.bitmap else 'none'}"]
+    return shlex.join([*words, *(f"/dev/{drive}" for drive in DRIVES[: case.members])])
+
+
+def _file_system(case: Case) -> Iterator[str]:
+    device = f"/dev/{_device(case)}"
+    match case.file_system:
+        case "":
+            return
+        case "ext4":
+            extended = f"hash_seed={_ID},lazy_itable_init=0,lazy_journal_init=0"
+            yield f"mkfs.ext4 -q -U {_ID} -E {extended} {device}"
+            # Else a thread reads bitmaps after a random time.
+            yield f"mount -o no_prefetch_block_bitmaps {device} /mnt"
+        case "xfs":
+            yield f"mkfs.xfs -q -m uuid={_ID} {device}; mount {device} /mnt"
+        case other:
+            raise NotModelled(f"file system {other}")
+    if case.operation == "bufread":
+        yield f"{_DD} if=/dev/zero of={_FILE} bs=1M count={_FILE_MIB} conv=fdatasync 2>/dev/null"
+    yield f"sync; sleep {_IDLE_S}"
+
+
+def _command(case: Case) -> str:
+    """The measured command."""
+    file = _FILE if case.file_system else f"/dev/{_device(case)}"
+    amount = f"bs={case.size_kib}K count={case.count}"
+    match case.operation:
+        case "bufread":
+            return f"{_DD} if={file} of=/dev/null {amount}"
+        case "bufwrite" | "throttled-160m":
+            return f"{_DD} if=/dev/zero of={file} {amount} conv=fdatasync"
+        case "bufrandwrite-fsync":
+            return f"load requests {file} fsync {case.size_kib * 1024} 1 {case.count} 7 {NOMINAL_BYTES}"
+        case "append-fsync":
+            return f"load append {_FILE} 512 {case.count}"
+        case "check":
+            return _until(f"echo check >{_MD}/sync_action", "sync_action", "idle")
+        case "rebuild" | "rebuild-limit20000":
+            return _until(f"mdadm -q /dev/md0 -a /dev/{_REBUILT}", "degraded", "0")
+    if not case.loads:
+        raise NotModelled(f"operation {case.operation}")
+    loads = [f"{_PRIORITIES[load.priority]}{_requests(file, load)}" for load in case.loads]
+    if len(loads) == 1:
+        return loads[0]
+    # The last command is not `load`: the shell would become it, while the measured ones were its children.
+    between, last = ("; ", "true") if case.one_after_another else (" & ", "wait")
+    joined = "".join(f"{load} >{_FIGURES}.{at}{between}" for at, load in enumerate(loads)) + last
+    return f"{_SHELL} -c {shlex.quote(joined)}"
+
+
+def _until(command: str, file: str, value: str) -> str:
+    """A command, and a wait until a file of md has the value."""
+    return f"{_SHELL} -c " + shlex.quote(f'{command}; until [ "$(cat {_MD}/{file})" = {value} ]; do sleep 0.01; done')
+
+
+def _requests(file: str, load: Load) -> str:
+    mode = ("rand" if load.random else "") + ("write" if load.write else "read")
+    return f"load requests {file} {mode} {load.size_bytes} {load.depth} {load.count} {load.seed} {NOMINAL_BYTES}"

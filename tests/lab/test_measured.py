@@ -1,0 +1,55 @@
+"""Measured cases in the lab: `spindle validate kernel DIR --kernel`. They need its kernel (`make lab`)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from program import spindle
+from spindle.lab import initramfs, kernel
+from spindle.lab.errors import LabMissing
+from spindle.validation.kernel.cases import read_cases
+
+MEASURED = Path(__file__).parent.parent / "data/kernel61-lab"
+ALL = [case.name for case in read_cases(MEASURED)]
+
+
+@pytest.fixture(autouse=True)
+def lab() -> None:
+    """Skips where the lab is not built."""
+    try:
+        kernel.current()
+        initramfs.current()
+    except LabMissing as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_a_measured_case_is_repeated(case: str) -> None:
+    done = spindle("validate", "kernel", MEASURED, "--kernel", "--only", case, "--json")
+    [compared] = json.loads(done.out)["compared"]
+    assert compared["sizes_equal"]
+    if compared["table"] == "requests.csv":
+        assert compared["equal_traces"] == compared["traces"] > 0, compared
+    else:
+        assert compared["equal_orders"] == compared["orders"] > 0, compared
+    assert done.status == 0
+
+
+def test_a_case_that_differs_is_listed_and_misses_the_goal(tmp_path: Path) -> None:
+    [case] = [case for case in ALL if "randread" in case and case.startswith("el-single")]
+    text = (MEASURED / "elevators.csv").read_text()
+    [row] = [line for line in text.splitlines() if line.startswith(case + ",")]
+    changed = row[:-33] + "0" * 16 + row[-17:]
+    (tmp_path / "elevators.csv").write_text(text.replace(row, changed))
+    done = spindle("validate", "kernel", tmp_path, "--kernel", "--only", case)
+    assert done.status == 1
+    assert "none, mq-deadline, kyber: same order: 0 of 1 (goal 100%: missed)" in done.out
+
+
+def test_patterns_that_fit_no_case_are_one_clear_line() -> None:
+    done = spindle("validate", "kernel", MEASURED, "--only", "walk-*")
+    assert done.status != 0
+    assert "no case is named walk-*" in done.complaint
