@@ -14,7 +14,7 @@ extra = $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.tom
 
 AGENT  := build/spindle-agent
 
-.PHONY: help quick agent lab lab-defaults recipes review coverage test test-rust test-python lint generate docs pages format bench bench-engine bench-agreement bench-bonnie bench-fsync bench-lab lab-equal fuzz-fio bench-library bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance bench-serve knob-effects deny fuzz mutants release setup clean
+.PHONY: help quick agent lab lab-defaults recipes review coverage test test-rust test-python lint generate docs pages format bench bench-engine bench-agreement bench-bonnie bench-fsync bench-lab lab-exact lab-maps lab-cuts lab-equal fuzz-fio bench-library bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance bench-serve knob-effects deny fuzz mutants release setup clean
 
 SECONDS ?= 60
 CRATE ?= array
@@ -112,6 +112,15 @@ fuzz-fio: setup $(VENV)/built ## random job files by fio and by Spindle, compare
 
 bench-lab: $(VENV)/built ## requests per second of CPU time in the lab, and what a boot costs (needs `make lab`): ARGS are passed on
 	$(BIN)/python benches/lab.py $(ARGS)
+
+lab-exact: $(VENV)/built ## rates of drives of fixed latency in the lab, and service times against the drive models alone (needs `make lab`): ARGS are passed on
+	$(BIN)/python benches/lab_exact.py $(ARGS)
+
+lab-maps: $(VENV)/built ## address maps of 200 random arrays, read off the lab's kernel, against the models (needs `make lab`): ARGS, `--lists DIR` makes those of lists again
+	$(BIN)/python benches/lab_maps.py $(ARGS)
+
+lab-cuts: $(VENV)/built ## 204 power cuts in the lab: drives, file systems, md with and without bitmap, journal and PPL (needs `make lab`): ARGS are passed on
+	$(BIN)/python benches/lab_cuts.py $(ARGS)
 
 lab-equal: $(VENV)/built ## runs of the lab must be equal: arrays, file systems and loads (needs `make lab`): ARGS are passed on
 	$(BIN)/python benches/lab_equal.py $(ARGS)

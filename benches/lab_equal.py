@@ -1,9 +1,10 @@
 """Equal runs of the lab: each case of arrays, file systems and loads runs several times, two labs at once; traces and
 output must be equal.
 
-    python benches/lab_equal.py [--runs N] [--case TEXT]
+    python benches/lab_equal.py [--runs N] [--case TEXT] [--busy]
 
-A line for each case: runs, different results, digest. The exit status is 1 if any differ.
+A line for each case: runs, different results, digest. The exit status is 1 if any differ. `--busy`: every second run
+beside as many busy processes as there are CPUs.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from __future__ import annotations
 import argparse
 import hashlib
 import itertools
+import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 MACHINE = """
@@ -78,17 +81,34 @@ def digest(drives: int, script: str) -> str:
         return hashlib.sha1(trace.read_bytes() + ended.stdout).hexdigest()
 
 
+@contextmanager
+def busy(count: int) -> Iterator[None]:
+    """Keep as many processes busy."""
+    processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--runs", type=int, default=10, help="of each case [10]")
     parser.add_argument("--case", default="", help="only cases whose name contains this")
+    parser.add_argument("--busy", action="store_true", help="half of the runs on CPUs that are busy with other work")
     options = parser.parse_args()
+    busy_runs = options.runs // 2 if options.busy else 0
     failed = 0
     with ThreadPoolExecutor(2) as pool:
         for name, drives, script in cases():
             if options.case not in name:
                 continue
-            found = list(pool.map(digest, [drives] * options.runs, [script] * options.runs))
+            found = []
+            for runs, others in ((options.runs - busy_runs, 0), (busy_runs, os.cpu_count() or 1)):
+                with busy(others if runs else 0):
+                    found += pool.map(digest, [drives] * runs, [script] * runs)
             failed += len(set(found)) > 1
             print(f"{name:40} {len(found)} runs, {len(set(found)) - 1} different, {found[0][:16]}", flush=True)
     return 1 if failed else 0

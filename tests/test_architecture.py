@@ -315,6 +315,7 @@ WRITTEN_BELOW = {
     "formats/fio_job/arguments.py": "reads and writes fio's own command line",
     "lab/load.py": "writes spindle-agent's command line",
     "validation/kernel/steps.py": "writes mdadm's command line",
+    "run/durability/cuts.py": "writes spindle-agent's command line",
 }
 
 

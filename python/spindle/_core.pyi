@@ -240,6 +240,10 @@ class Machine:
     def kernel_setup(self) -> str:
         """JSON: array, queues and file system as a kernel takes them (crates/lab/src/setup.rs). Raises ConfigError."""
 
+    def finish_times(self, slot: int, requests: Sequence[tuple[int, str, int, int]]) -> list[int]:
+        """When the drive of a slot, alone and idle at first, is done with each request (ns): (arrival in ns, letter as
+        in the lab's trace, first sector, sectors). Raises ConfigError."""
+
 @final
 class Simulation:
     """A load on a modelled machine, on a thread of its own. It starts when constructed."""

@@ -1,4 +1,5 @@
-//! `spindle-agent`: one workload on one target, without Python; its result as JSON, which `spindle` reads.
+//! `spindle-agent`: one workload or durability test on one target, without Python; its result as JSON, which `spindle`
+//! reads.
 //!
 //! The load is that of `spindle run`: the same parser of workloads, the same engine. What the agent adds is what Python does
 //! there around a load: the guard in small, the counters and settings of the block stack as the kernel prints them.
@@ -9,6 +10,7 @@
 mod capture;
 mod devices;
 mod document;
+mod durability;
 mod failure;
 mod measure;
 mod options;
@@ -41,5 +43,7 @@ fn carry_out() -> Result<u8, Failure> {
         }
         Command::Help => output::print(options::HELP),
         Command::Run(options) => measure::carry_out(&options),
+        Command::Durability(options) => durability::write(&options),
+        Command::Check(options) => durability::check(&options),
     }
 }

@@ -9,6 +9,8 @@ use crate::failure::Failure;
 
 pub(crate) const HELP: &str = "\
 usage: spindle-agent run --workload FILE --target PATH --output FILE [options]
+       spindle-agent durability --header FILE --target PATH [options]
+       spindle-agent check --journal FILE --target PATH
        spindle-agent --version
 
 Run a workload on a target without Python. `spindle show`, `compare` and `report` read the file that it writes.
@@ -28,6 +30,15 @@ Run a workload on a target without Python. `spindle show`, `compare` and `report
   --cpu-per-request TIME  each completion keeps its worker busy this long more: for virtual time, where CPU time costs nothing
   --cpus LIST         pin the workers to these CPUs in turn, as 0,2,3
 
+The writers and the check of `spindle durability`, which makes the header; standard output is the journal, or the findings:
+
+  --header FILE       the run and its plan
+  --target PATH       a block device, or with --create a new file, which stays
+  --seconds N         end after this time
+  --buffered          through the page cache
+  --create, --erase, --erase-content, --erase-stacked   as above
+  --journal FILE      the journal to check the target against
+
 Reading is the default: without --create or --erase nothing is written.
 Exit status: 0 fine, 1 the run failed, 2 usage, 3 refused for safety, 128 + N ended by signal N.
 ";
@@ -39,6 +50,8 @@ pub(crate) const STANDARD: &str = "-";
 #[derive(Debug)]
 pub(crate) enum Command {
     Run(Box<Options>),
+    Durability(Box<WriterOptions>),
+    Check(CheckOptions),
     Version,
     Help,
 }
@@ -54,6 +67,25 @@ pub(crate) struct Options {
     pub(crate) create: Option<u64>,
     pub(crate) consent: Consent,
     pub(crate) engine: spindle_engine::Options,
+}
+
+/// The writers of a durability test.
+#[derive(Debug, Default)]
+pub(crate) struct WriterOptions {
+    pub(crate) header: String,
+    pub(crate) target: String,
+    /// Size of the file to be made, bytes.
+    pub(crate) create: Option<u64>,
+    pub(crate) consent: Consent,
+    pub(crate) is_buffered: bool,
+    pub(crate) seconds: Option<f64>,
+}
+
+/// The check after a crash.
+#[derive(Debug, Default)]
+pub(crate) struct CheckOptions {
+    pub(crate) journal: String,
+    pub(crate) target: String,
 }
 
 /// Data that may be lost.
@@ -78,6 +110,8 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command
     let mut words = Words(words.into_iter().peekable());
     match words.0.next().as_deref() {
         Some("run") => run(words),
+        Some("durability") => durability(words),
+        Some("check") => check(words),
         Some("--version") => Ok(Command::Version),
         Some("--help" | "-h") => Ok(Command::Help),
         Some(other) => Err(Failure::usage(format!(
@@ -110,10 +144,7 @@ impl Words {
 fn run(mut words: Words) -> Result<Command, Failure> {
     let mut asked = Options::default();
     while let Some(word) = words.0.next() {
-        let (option, inside) = match word.split_once('=') {
-            Some((option, value)) if option.starts_with("--") => (option, Some(value)),
-            _ => (word.as_str(), None),
-        };
+        let (option, inside) = split(&word);
         match option {
             "--workload" => asked.workload = words.value(option, inside)?,
             "--target" => asked.target = words.value(option, inside)?,
@@ -157,23 +188,81 @@ fn run(mut words: Words) -> Result<Command, Failure> {
             "--erase-stacked" if inside.is_none() => asked.consent.stacked = true,
             "--tolerate-errors" if inside.is_none() => asked.engine.tolerate_errors = true,
             "--help" | "-h" => return Ok(Command::Help),
-            _ => {
-                return Err(Failure::usage(format!(
-                    "{word}: no such option; see `spindle-agent --help`"
-                )));
-            }
+            _ => return Err(unknown(&word)),
         }
     }
-    for (option, value) in [
+    require(&[
         ("--workload", &asked.workload),
         ("--target", &asked.target),
         ("--output", &asked.output),
-    ] {
-        if value.is_empty() {
-            return Err(Failure::usage(format!("{option} is missing")));
+    ])?;
+    Ok(Command::Run(Box::new(asked)))
+}
+
+fn durability(mut words: Words) -> Result<Command, Failure> {
+    let mut asked = WriterOptions::default();
+    while let Some(word) = words.0.next() {
+        let (option, inside) = split(&word);
+        match option {
+            "--header" => asked.header = words.value(option, inside)?,
+            "--target" => asked.target = words.value(option, inside)?,
+            "--create" => {
+                let size = words.value(option, inside)?;
+                asked.create = Some(size_of(option, &size)?);
+            }
+            "--erase" => asked.consent.erase = Some(words.value(option, inside)?.into()),
+            "--seconds" => asked.seconds = Some(seconds(option, &words.value(option, inside)?)?),
+            "--erase-content" if inside.is_none() => asked.consent.content = true,
+            "--erase-stacked" if inside.is_none() => asked.consent.stacked = true,
+            "--buffered" if inside.is_none() => asked.is_buffered = true,
+            _ => return Err(unknown(&word)),
         }
     }
-    Ok(Command::Run(Box::new(asked)))
+    require(&[("--header", &asked.header), ("--target", &asked.target)])?;
+    Ok(Command::Durability(Box::new(asked)))
+}
+
+fn check(mut words: Words) -> Result<Command, Failure> {
+    let mut asked = CheckOptions::default();
+    while let Some(word) = words.0.next() {
+        let (option, inside) = split(&word);
+        match option {
+            "--journal" => asked.journal = words.value(option, inside)?,
+            "--target" => asked.target = words.value(option, inside)?,
+            _ => return Err(unknown(&word)),
+        }
+    }
+    require(&[("--journal", &asked.journal), ("--target", &asked.target)])?;
+    Ok(Command::Check(asked))
+}
+
+/// An option and its value, if that is in the same word.
+fn split(word: &str) -> (&str, Option<&str>) {
+    match word.split_once('=') {
+        Some((option, value)) if option.starts_with("--") => (option, Some(value)),
+        _ => (word, None),
+    }
+}
+
+fn unknown(word: &str) -> Failure {
+    Failure::usage(format!(
+        "{word}: no such option; see `spindle-agent --help`"
+    ))
+}
+
+fn require(options: &[(&str, &String)]) -> Result<(), Failure> {
+    match options.iter().find(|(_, value)| value.is_empty()) {
+        Some((option, _)) => Err(Failure::usage(format!("{option} is missing"))),
+        None => Ok(()),
+    }
+}
+
+fn seconds(option: &str, text: &str) -> Result<f64, Failure> {
+    let found = text
+        .parse()
+        .ok()
+        .filter(|value| (1e-3..1e9).contains(value));
+    found.ok_or_else(|| Failure::usage(format!("{option} {text}: write seconds, as 0.5")))
 }
 
 fn setting(text: &str) -> Result<(String, String), Failure> {
@@ -245,6 +334,10 @@ mod tests {
             ("run --cpu-per-request fast", "--cpu-per-request"),
             ("run --erase-content=yes", "--erase-content"),
             ("run t.bin", "t.bin"),
+            ("durability --target t", "--header"),
+            ("durability --header h --target t --seconds soon", "soon"),
+            ("durability --header h --target t --journal j", "--journal"),
+            ("check --target t", "--journal"),
         ] {
             let failure = asked(line).expect_err(line);
             assert_eq!(failure.status(), 2, "{line}");

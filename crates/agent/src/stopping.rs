@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use spindle_engine::durable::Durability;
 use spindle_engine::kernel::EndingSignals;
 use spindle_engine::{ReadBack, Run};
 
@@ -13,6 +14,7 @@ use crate::failure::{Failure, reason};
 pub(crate) enum Work {
     Load(Arc<Run>),
     ReadBack(Arc<ReadBack>),
+    Durability(Arc<Durability>),
 }
 
 impl Work {
@@ -20,6 +22,7 @@ impl Work {
         match self {
             Work::Load(run) => run.stop(),
             Work::ReadBack(reading) => reading.stop(),
+            Work::Durability(test) => test.stop(),
         }
     }
 }

@@ -16,7 +16,7 @@ use spindle_workload::{Content, ContentFiller, Stream};
 
 use crate::devices::{self, Device, Mount, Number};
 use crate::failure::{Failure, reason};
-use crate::options::{Consent, Options, size_of};
+use crate::options::{Consent, Options, WriterOptions, size_of};
 use crate::stopping::StopSignal;
 use crate::usage::use_of;
 
@@ -106,6 +106,26 @@ pub(crate) fn open(
         None => existing(path, writes, &options.consent)?,
     };
     Ok(Target::Open(opened))
+}
+
+/// Opens the target of a durability test.
+pub(crate) fn open_kept(
+    options: &WriterOptions,
+    stopping: &StopSignal,
+) -> Result<OpenedTarget, Failure> {
+    let path = options.target.as_str();
+    match options.create {
+        Some(size) => {
+            no_device_named(path, &options.consent)?;
+            kept_file(path, size, stopping)
+        }
+        None => existing(path, true, &options.consent),
+    }
+}
+
+/// Opens a target that is only read.
+pub(crate) fn open_read(path: &str) -> Result<OpenedTarget, Failure> {
+    existing(path, false, &Consent::default())
 }
 
 fn existing(path: &str, writes: bool, consent: &Consent) -> Result<OpenedTarget, Failure> {
@@ -198,6 +218,25 @@ fn no_device_named(path: &str, consent: &Consent) -> Result<(), Failure> {
 }
 
 // --- test files ------------------------------------------------------------------------------------------------------
+
+/// A new file that stays; its name and data are on the medium.
+fn kept_file(path: &str, size_bytes: u64, stopping: &StopSignal) -> Result<OpenedTarget, Failure> {
+    let cannot = |error: io::Error| {
+        Failure::usage(format!("{path}: no file can be made: {}", reason(&error)))
+    };
+    let mut options = OpenOptions::new();
+    let made = options.read(true).write(true).create_new(true).mode(0o600);
+    let mut file = made.open(path).map_err(cannot)?;
+    fill(&mut file, size_bytes, stopping)?.map_err(cannot)?;
+    let folder = match Path::new(path).parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(cannot)?;
+    Ok(regular(path, file, size_bytes, true))
+}
 
 /// A new file without a name: it is gone when the agent ends, however it ends.
 fn test_file(path: &str, size_bytes: u64, stopping: &StopSignal) -> Result<OpenedTarget, Failure> {
@@ -423,13 +462,7 @@ impl OpenedTarget {
         let mut described = Vec::new();
         for stream in streams {
             let file = self.file_of(stream)?;
-            let (block_bytes, memory_align) = self.alignment(&file, stream.direct)?;
-            described.push(vec![StreamFile {
-                fd: file.as_raw_fd(),
-                size_bytes: self.size_bytes,
-                block_bytes,
-                memory_align,
-            }]);
+            described.push(vec![self.described(&file, stream.direct)?]);
             files.push(file);
         }
         Ok(StreamFiles { files, described })
@@ -441,10 +474,45 @@ impl OpenedTarget {
             (false, true) => libc::O_DSYNC,
             (false, false) => 0,
         };
-        let direct = if stream.direct { libc::O_DIRECT } else { 0 };
+        self.opened_for(stream.mix.changes() > 0.0, stream.direct, synced)
+    }
+
+    fn opened_for(&self, writes: bool, direct: bool, flags: libc::c_int) -> Result<File, Failure> {
+        let direct = if direct { libc::O_DIRECT } else { 0 };
         let mut access = OpenOptions::new();
-        access.read(true).write(stream.mix.changes() > 0.0);
-        reopened(&self.path, &self.source, &mut access, synced | direct)
+        access.read(true).write(writes);
+        reopened(&self.path, &self.source, &mut access, flags | direct)
+    }
+
+    /// Descriptors for the workers of a durability test: `writes` with O_DSYNC or without.
+    pub(crate) fn files_for(
+        &self,
+        workers: usize,
+        writes: bool,
+        direct: bool,
+        dsync: bool,
+    ) -> Result<StreamFiles, Failure> {
+        let mut found = StreamFiles {
+            files: Vec::new(),
+            described: Vec::new(),
+        };
+        for _ in 0..workers {
+            let flags = if dsync { libc::O_DSYNC } else { 0 };
+            let file = self.opened_for(writes, direct, flags)?;
+            found.described.push(vec![self.described(&file, direct)?]);
+            found.files.push(file);
+        }
+        Ok(found)
+    }
+
+    fn described(&self, file: &File, direct: bool) -> Result<StreamFile, Failure> {
+        let (block_bytes, memory_align) = self.alignment(file, direct)?;
+        Ok(StreamFile {
+            fd: file.as_raw_fd(),
+            size_bytes: self.size_bytes,
+            block_bytes,
+            memory_align,
+        })
     }
 
     /// Alignment of offsets and lengths, and of memory, bytes.

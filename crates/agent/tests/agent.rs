@@ -318,3 +318,37 @@ fn it_says_its_version() {
     assert!(agent(&["--help"]).status.success());
     complaint(&agent(&[]), 2);
 }
+
+const HEADER: &str = r#"{"run": "00000000000000ab", "plan": {"seed": 7, "workers": 2, "pattern": "mixed", "block_bytes": 4096,
+    "batch": 3, "sync": "fdatasync", "region_blocks": 64}, "about": {}}"#;
+
+#[test]
+fn acknowledged_writes_are_there_and_a_change_is_found() {
+    let folder = Folder::new("durability");
+    let (header, target, journal) = (folder.path("h"), folder.path("t"), folder.path("j"));
+    fs::write(&header, HEADER).expect("the header");
+    let own = ["durability", "--header", &header, "--target", &target];
+    let more = ["--create", "512KiB", "--seconds", "0.2", "--buffered"];
+    let done = agent(&[&own[..], &more].concat());
+    assert!(
+        done.status.success(),
+        "{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+    fs::write(&journal, &done.stdout).expect("the journal");
+
+    let check = ["check", "--journal", &journal, "--target", &target];
+    assert_eq!(result(&agent(&check))["verdict"], "kept");
+
+    fs::write(&target, vec![0; 512 << 10]).expect("the loss");
+    let found = result(&agent(&check));
+    assert!(found["blocks"]["lost"].as_u64() > Some(0), "{found}");
+
+    // A file that is there is never written to.
+    complaint(&agent(&[&own[..], &more].concat()), 2);
+    complaint(&agent(&[&own[..], &["--seconds", "0.2"]].concat()), 3);
+    complaint(
+        &agent(&["check", "--journal", &header, "--target", &target]),
+        2,
+    );
+}

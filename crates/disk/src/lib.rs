@@ -13,6 +13,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+pub mod alone;
 pub mod contents;
 pub mod device;
 pub mod disk;

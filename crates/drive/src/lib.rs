@@ -31,6 +31,7 @@ mod flash;
 mod geometry;
 mod mechanical;
 mod mechanics;
+pub mod open_loop;
 mod params;
 mod reciprocal;
 mod rotation;

@@ -64,6 +64,18 @@ impl Machine {
         })
     }
 
+    /// When the drive of a slot, alone and idle at first, is done with requests that come at given times: (arrival in ns,
+    /// letter as in the lab's trace, first sector, sectors).
+    fn finish_times(
+        &self,
+        slot: usize,
+        requests: Vec<(u64, char, u64, u64)>,
+    ) -> PyResult<Vec<u64>> {
+        let setup = self.0.drives.get(slot);
+        let setup = setup.ok_or_else(|| errors::config(format!("no drive {slot}")))?;
+        spindle_disk::alone::finish_times(setup, &requests).map_err(errors::config)
+    }
+
     fn kernel_setup(&self) -> PyResult<String> {
         let setup = spindle_lab::KernelSetup::new(&self.0).map_err(errors::config)?;
         errors::json(&setup)

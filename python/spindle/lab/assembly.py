@@ -73,6 +73,11 @@ class Setup(Struct, frozen=True):
         """Commands that make it, in order. Each fails if the kernel does not take it."""
         return [*self._queues(), *self._assembly(), *self._file_system()]
 
+    def again(self) -> list[str]:
+        """Commands that find it again on drives where it was made, in order."""
+        created = self.array.create if self.array is not None else []
+        return [*self._queues(), *map(_assemble, created), *self._mounted()]
+
     def text(self) -> str:
         """The same for the shell (`in_order`). Only for the lab: this system may have drives of these names."""
         return in_order(self.script())
@@ -112,8 +117,19 @@ class Setup(Struct, frozen=True):
         made = self.filesystem
         if made is not None:
             yield shlex.join([*_MKFS[made.kind], *made.mkfs, f"/dev/{self.device}"])
+        yield from self._mounted()
+
+    def _mounted(self) -> Iterator[str]:
+        made = self.filesystem
+        if made is not None:
             options = ["-o", made.mount] if made.mount else []
             yield shlex.join(["mount", "-t", made.kind, *options, f"/dev/{self.device}", FOLDER])
+
+
+def _assemble(create: str) -> str:
+    """The command that assembles what another one of mdadm created."""
+    array, *members = (word for word in shlex.split(create) if word.startswith("/dev/"))
+    return f"mdadm --assemble --run {array} {' '.join(members)}"
 
 
 def in_order(commands: Iterable[str]) -> str:

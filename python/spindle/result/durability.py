@@ -231,3 +231,19 @@ class DurabilityCheck(Struct, frozen=True, kw_only=True):
     def sound(self) -> bool:
         """True if nothing is lost and order was kept."""
         return self.findings.verdict is Verdict.KEPT
+
+
+class Cut(Struct, frozen=True, kw_only=True):
+    """A power cut in the lab, and the check after it."""
+
+    at_ns: int
+    """Virtual time of the cut."""
+    findings: Findings | None
+    """None: the target could not be read again."""
+    said: str | None = None
+    """The reason."""
+
+    @property
+    def verdict(self) -> str:
+        """The outcome in one word."""
+        return self.findings.verdict.value if self.findings else "unusable"

@@ -13,6 +13,8 @@ use super::open::duplicate;
 pub enum SinkKind {
     /// A file, written at its end.
     File,
+    /// A pipe or console, which has no sync.
+    Stream,
     /// A connection to a receiver that has reported that it is ready. Its lines are `stored N`, once N bytes are on its
     /// medium; `refused WHY`.
     Receiver,
@@ -29,6 +31,7 @@ pub(crate) struct Sink {
 #[derive(Debug)]
 enum SinkEnd {
     File(File),
+    Stream(File),
     Receiver(TcpStream),
 }
 
@@ -50,6 +53,7 @@ impl Sink {
         let open = || {
             Ok::<SinkEnd, io::Error>(match kind {
                 SinkKind::File => SinkEnd::File(File::from(duplicate(fd)?)),
+                SinkKind::Stream => SinkEnd::Stream(File::from(duplicate(fd)?)),
                 SinkKind::Receiver => SinkEnd::Receiver(TcpStream::from(duplicate(fd)?)),
             })
         };
@@ -68,7 +72,7 @@ impl Sink {
     /// Sends whole entries.
     pub(crate) fn write(&mut self, entries: &[u8]) -> io::Result<()> {
         match &mut self.out {
-            SinkEnd::File(file) => file.write_all(entries)?,
+            SinkEnd::File(file) | SinkEnd::Stream(file) => file.write_all(entries)?,
             SinkEnd::Receiver(stream) => stream.write_all(entries)?,
         }
         self.written += entries.len() as u64;
@@ -90,14 +94,20 @@ impl SinkSyncer {
                 std::thread::sleep(pause);
                 Ok(())
             }
+            SinkEnd::Stream(_) => {
+                std::thread::sleep(pause);
+                Ok(())
+            }
             SinkEnd::Receiver(_) => self.listen(pause),
         }
     }
 
     /// Waits until the first `written` bytes are stored.
     pub(crate) fn settle(&mut self, written: u64, patience: Duration) -> io::Result<()> {
-        if let SinkEnd::File(file) = &mut self.end {
-            return file.sync_all();
+        match &self.end {
+            SinkEnd::File(file) => return file.sync_all(),
+            SinkEnd::Stream(_) => return Ok(()),
+            SinkEnd::Receiver(_) => {}
         }
         let until = Instant::now() + patience;
         while self.stored < written {

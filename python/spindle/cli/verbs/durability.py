@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from spindle.cli.exits import Exit
+from spindle.cli.exits import Exit, failed
 from spindle.cli.options.consent import confirmed, consent_options
 from spindle.cli.options.targets import TARGET
 from spindle.cli.output import json_option
@@ -38,7 +38,6 @@ def _seconds(context: click.Context, parameter: click.Parameter, value: float | 
 @click.argument("target", type=TARGET)
 @click.option(
     "--journal",
-    required=True,
     metavar="FILE|tcp://HOST:PORT",
     help="Record acknowledged syncs here: a new file on another device, or `spindle verify --listen` on another host.",
 )
@@ -88,6 +87,18 @@ def _seconds(context: click.Context, parameter: click.Parameter, value: float | 
     "--seconds", type=float, callback=_seconds, help="End after this time.  [default: at the crash, or Ctrl-C]"
 )
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed for the order of writes.  [default: random]")
+@click.option(
+    "--kernel",
+    is_flag=True,
+    help="TARGET is a machine: cut its power again and again in the lab, in virtual time, and check each time.",
+)
+@click.option("--cuts", type=click.IntRange(1, 100_000), help="With --kernel: number of cuts.  [default: 20]")
+@click.option(
+    "--lying",
+    multiple=True,
+    metavar="DRIVE",
+    help="With --kernel: this drive, vda ..., ignores flushes from the first write on.  [repeatable]",
+)
 @click.option("--journal-on-target", is_flag=True, help="Allow a journal on the tested device.")
 @click.option(
     "--token-file",
@@ -100,7 +111,10 @@ def _seconds(context: click.Context, parameter: click.Parameter, value: float | 
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def command(
     target: str,
-    journal: str,
+    journal: str | None,
+    kernel: bool,
+    cuts: int | None,
+    lying: tuple[str, ...],
     json: bool,
     quiet: bool,
     **values: Any,
@@ -109,10 +123,44 @@ def command(
     `spindle verify --after-crash JOURNAL` reports lost acknowledged writes, and whether the order was kept.
 
     A block device is written to only if --erase names it, a file only if --create creates it.
+
+    With --kernel TARGET is a modelled machine (a file, or a name of the catalogue): its array and file system are made
+    in the lab, the power is cut at random moments, and every block is checked after the next boot. --seconds: the
+    virtual time within which the cut comes (0.2 s).
     """
+    from spindle.cli.showing import show
+
+    if kernel:
+        return _cut(target, journal, 20 if cuts is None else cuts, lying, json, values)
+    if cuts is not None or lying:
+        raise click.UsageError("--cuts, --lying: use them with --kernel")
+    if journal is None:
+        raise click.UsageError("--journal is missing: a new file on another device, or tcp://HOST:PORT")
     import spindle
     from spindle.cli.session import live_line
-    from spindle.cli.showing import show
 
     show(spindle.durability(target, journal, progress=live_line(quiet), **confirmed(values)), json)
     return Exit.FINE
+
+
+def _cut(
+    machine: str, journal: str | None, cuts: int, lying: tuple[str, ...], json: bool, values: dict[str, Any]
+) -> Exit:
+    from spindle.cli.showing import show
+    from spindle.library.cuts import power_cuts
+
+    taken = ("sync", "pattern", "workers", "block", "batch", "size", "buffered")
+    others = [name for name, value in values.items() if value and name not in (*taken, "seconds", "seed")]
+    if journal is not None or others:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in (["journal"] if journal else []) + others)
+        raise click.UsageError(f"{names}: not with --kernel, which keeps journal and drives itself")
+    found = power_cuts(
+        machine,
+        cuts,
+        values["seed"] or 1,
+        lying,
+        window_s=values["seconds"],
+        **{name: values[name] for name in taken},
+    )
+    show(found, json)
+    return Exit.FINE if found.sound else failed(f"{machine}: {found.summary}")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from spindle.base import units
 from spindle.base.commands import given, shell
 from spindle.report.terminal.style import Style
 from spindle.report.terminal.table import Column, table
-from spindle.result.durability import DurabilityCheck, Findings, Header, Journal, Verdict, WriteTest
+from spindle.result.durability import Cut, DurabilityCheck, Findings, Header, Journal, Verdict, WriteTest
 from spindle.result.record import Level
 
 if TYPE_CHECKING:
@@ -134,6 +134,26 @@ def page(checked: DurabilityCheck, style: Style) -> Iterator[str]:
     for text in [*([meaning] if meaning else []), *checked.notes]:
         yield ""
         yield from style.wrap(text[:1].upper() + text[1:] + ".")
+
+
+def cuts_page(machine: str, cuts: Sequence[Cut], summary: str, style: Style) -> Iterator[str]:
+    """Yield a line for each cut in the lab, then the verdicts."""
+    yield from style.headline(f"Power cuts in the lab: {machine}")
+    columns = [
+        Column("cut"),
+        Column("at"),
+        *(Column(head) for head in ("acknowledged", "lost", "torn")),
+        Column("verdict", words=True),
+    ]
+    rows = []
+    for number, cut in enumerate(cuts):
+        found = cut.findings
+        counts = [sum(found.journal.acknowledged), found.blocks.lost, found.blocks.torn_unacknowledged] if found else []
+        texts = [units.count(count) for count in counts] or ["-"] * 3
+        rows.append([str(number), f"{cut.at_ns / 1e9:.6f} s", *texts, cut.said or cut.verdict])
+    yield from table(columns, rows, style)
+    yield ""
+    yield f"{len(cuts)} cuts: {summary}"
 
 
 def verdict_words(findings: Findings) -> str:
