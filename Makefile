@@ -119,7 +119,7 @@ lab-exact: $(VENV)/built ## rates of drives of fixed latency in the lab, and ser
 lab-maps: $(VENV)/built ## address maps of 200 random arrays, read off the lab's kernel, against the models (needs `make lab`): ARGS, `--lists DIR` makes those of lists again
 	$(BIN)/python benches/lab_maps.py $(ARGS)
 
-lab-cuts: $(VENV)/built ## 204 power cuts in the lab: drives, file systems, md with and without bitmap, journal and PPL (needs `make lab`): ARGS are passed on
+lab-cuts: $(VENV)/built ## 216 power cuts in the lab: drives, file systems, md with and without bitmap, journal and PPL (needs `make lab`): ARGS are passed on
 	$(BIN)/python benches/lab_cuts.py $(ARGS)
 
 lab-equal: $(VENV)/built ## runs of the lab must be equal: arrays, file systems and loads (needs `make lab`): ARGS are passed on

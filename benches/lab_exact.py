@@ -26,8 +26,8 @@ LATENCIES = {"100us": 1e-4, "1ms": 1e-3, "4ms": 4e-3, "10ms": 1e-2}
 GOALS = {1: 0.001, 32: 0.005}
 """Requests at a time -> largest difference from 1 / latency."""
 READING_S = 256e-9
-"""Time that passes when the kernel reads its clock while nothing else happens."""
-MOST_READINGS = 6
+"""Time that passes when the kernel reads its clock."""
+MOST_READINGS = 5
 """In one request of spindle-agent."""
 
 FOUR_DEEP = """[[drive]]
@@ -65,8 +65,17 @@ def rate(latency: str, depth: int, requests: int, folder: Path) -> float:
     """Requests per second in the lab."""
     machine = folder / "fixed.toml"
     machine.write_text(FIXED.format(latency=latency))
-    seconds = round(requests * LATENCIES[latency], 6)
-    run = spindle.run("randomio", machine, kernel=True, seconds=seconds, workers=depth, write_fraction=0, size="4KiB")
+    seconds = round(requests * LATENCIES[latency], 5)
+    run = spindle.run(
+        "randomio",
+        machine,
+        kernel=True,
+        seconds=seconds,
+        ramp=f"{seconds / 10:.6f}s",
+        workers=depth,
+        write_fraction=0,
+        size="4KiB",
+    )
     assert isinstance(run.record, RunRecord)
     read = run.record.figures.streams[0].read
     assert read is not None

@@ -296,7 +296,13 @@ def listed(case: Case, files: dict[str, str], found: Sequence[Row]) -> str:
     """A list as `spindle validate maps` reads it."""
     members = ",".join(str(kib) for kib in case.members_kib)
     md = " ".join(f"{name}={value}" for name, value in files.items() if name != "sectors")
-    lines = [f"# member_data_kib={members}", f"# array_bytes={int(files['sectors']) * 512}", f"# md: {md}"]
+    command = f"sysfs {case.options}" if case.by_sysfs else f"mdadm {case.options}"
+    lines = [
+        f"# cmd={command}",
+        f"# member_data_kib={members}",
+        f"# array_bytes={int(files['sectors']) * 512}",
+        f"# md: {md}",
+    ]
     lines.append("# raid0.default_layout=0")
     lines.append("role,idx,lblk,len,dev,dblk,qexp")
     copies: Counter[int] = Counter()

@@ -17,7 +17,7 @@ def bench(name: str, *options: str) -> str:
 
 
 def test_rates_and_service_times_are_those_of_the_drives(four: Path) -> None:
-    lines = bench("lab_exact.py", "--requests", "480").splitlines()
+    lines = bench("lab_exact.py", "--requests", "960").splitlines()
     assert len([line for line in lines if line.endswith(" 0 ns")]) == 7
 
 
