@@ -256,9 +256,12 @@ class Simulation:
         trace: bool = False,
         interval_ns: int = 1_000_000_000,
         places: Sequence[Sequence[int]] = ...,
+        one_call_each: bool = False,
     ) -> Simulation:
         """`trace`: record every command of every drive as a line of CSV; the caller must drain it. `places`: offsets in
-        bytes for the requests of each stream, in order of issue, instead of those that its pattern draws."""
+        bytes for the requests of each stream, in order of issue, instead of those that its pattern draws.
+        `one_call_each`: each request is submitted by a system call of its own; otherwise all that a worker has go in
+        one call."""
 
     def progress(self) -> str:
         """As `Run.progress`, in the machine's time."""

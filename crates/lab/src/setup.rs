@@ -5,13 +5,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use spindle_array::{Array, Level, creation};
 use spindle_drive::Device as _;
-use spindle_sim::{
-    ArraySetup, DriveKind, DriveSetup, FileSystem, Kernel, Machine, ParameterValue, Scheduler,
-};
+use spindle_sim::{ArraySetup, DriveSetup, FileSystem, Kernel, Machine, ParameterValue, Scheduler};
 
 use crate::error::LabError;
 
-/// Deepest queue of an ATA drive. Deeper ones have a queue for each CPU, and no elevator unless one is asked for.
+/// Requests that an ATA adapter takes.
 const ATA_DEPTH: u32 = 32;
 /// `BLKDEV_DEFAULT_RQ`: twice as many requests at most (`blk_mq_init_sched`).
 const DEFAULT_REQUESTS: u32 = 128;
@@ -113,7 +111,7 @@ fn drive_knobs(machine: &Machine, slot: usize, setup: &DriveSetup) -> Result<Dri
         .build()
         .map_err(|source| LabError::Drive { slot, source })?;
     let depth = drive.queue_depth();
-    let is_ata = depth <= ATA_DEPTH && matches!(setup.kind, DriveKind::Sheet(_));
+    let is_ata = setup.is_ata(depth);
     let scheduler = match &machine.queue.scheduler {
         None if setup.is_flash() && !is_ata => Scheduler::None,
         // blk-mq's default (elevator_get_default): a machine of an older kernel has it here too.
@@ -199,6 +197,11 @@ fn array_commands(setup: &ArraySetup, drives: usize) -> Result<ArrayCommands, La
             Some(bytes) => format!(" --bitmap=internal --bitmap-chunk={}K", bytes / 1024),
         },
     };
+    // Without it mdadm chooses by the size of the drives.
+    let offset = match setup.data_offset {
+        0 => String::new(),
+        bytes => format!(" --data-offset={}K", bytes / 1024),
+    };
     Ok(ArrayCommands {
         create: create
             .into_iter()
@@ -211,7 +214,7 @@ fn array_commands(setup: &ArraySetup, drives: usize) -> Result<ArrayCommands, La
                     (false, "") => " --bitmap=none",
                     (false, bitmap) => bitmap,
                 };
-                format!("{command} --metadata=1.2 --assume-clean --run{map}")
+                format!("{command} --metadata=1.2 --assume-clean --run{map}{offset}")
             })
             .collect(),
         stripe_cache_size: has_parity.then_some(setup.stripe_cache),

@@ -146,13 +146,14 @@ struct StreamProgressFigures<'a> {
 #[pymethods]
 impl Simulation {
     #[new]
-    #[pyo3(signature = (machine, workload, *, trace = false, interval_ns = 1_000_000_000, places = Vec::new()))]
+    #[pyo3(signature = (machine, workload, *, trace = false, interval_ns = 1_000_000_000, places = Vec::new(), one_call_each = false))]
     fn new(
         machine: &Machine,
         workload: &Workload,
         trace: bool,
         interval_ns: u64,
         places: Vec<Vec<u64>>,
+        one_call_each: bool,
     ) -> PyResult<Self> {
         let shared = Arc::new(Shared {
             stop: Arc::default(),
@@ -174,6 +175,7 @@ impl Simulation {
             stop: Some(shared.stop.clone()),
             progress: Some(shared.progress.clone()),
             places,
+            one_call_each,
         };
         let (machine, load, finished) = (machine.0.clone(), workload.0.clone(), shared.clone());
         let names = load

@@ -76,11 +76,35 @@ impl Kernel {
         }
     }
 
-    /// The elevator a disk gets by default.
+    /// Longest request unless a limit is set, bytes (`BLK_DEF_MAX_SECTORS`; "block: bump BLK_DEF_MAX_SECTORS to 2560",
+    /// 4.3).
     #[must_use]
-    pub fn default_scheduler(self, flash: bool) -> &'static str {
+    pub fn max_request(self) -> u64 {
+        let kib = if self < Kernel::new(4, 3, 0) {
+            512
+        } else {
+            1280
+        };
+        kib * 1024
+    }
+
+    /// A plug gives the requests of one drive without an elevator to it in the opposite order (5.16:
+    /// `blk_add_rq_to_plug` adds at the head; 6.13: "block: don't reorder requests in blk_add_rq_to_plug").
+    #[must_use]
+    pub fn reverses_plugs(self) -> bool {
+        (Kernel::new(5, 16, 0)..Kernel::new(6, 13, 0)).contains(&self)
+    }
+
+    /// The elevator a drive gets by default; `several_queues`: its adapter has a queue for each CPU, as NVMe has
+    /// (`elevator_get_default`).
+    #[must_use]
+    pub fn default_scheduler(self, several_queues: bool) -> &'static str {
         if self.multi_queue() {
-            if flash { "none" } else { "mq-deadline" }
+            if several_queues {
+                "none"
+            } else {
+                "mq-deadline"
+            }
         } else if self >= Kernel::new(2, 6, 18) {
             "cfq"
         } else {

@@ -32,11 +32,9 @@ pub fn simulate_many(
                     runs.get(index).map(|run| (index, run))
                 } {
                     let options = SimOptions {
-                        trace: None,
                         interval_ns,
                         stop: stop.clone(),
-                        progress: None,
-                        places: Vec::new(),
+                        ..SimOptions::default()
                     };
                     let figures = simulate(machine, workload, options);
                     done.lock()

@@ -54,6 +54,29 @@ fn full_stripes_are_written_without_reading() {
 }
 
 #[test]
+fn writes_that_fill_a_stripe_together_are_written_without_reading() {
+    // Twelve sequential writes of one call are one stripe of three chunks.
+    let load = "requests = 1200\n[[stream]]\nname = 's'\nsize = '16KiB'\nwrite_fraction = 1.0\npattern = 'sequential'\ndepth = 12";
+    let figures = run(&machine(&array("level = 'raid5'", 4)), load);
+    assert_eq!(reads(&figures), 0);
+    assert_eq!(writes(&figures), 4 * 100);
+}
+
+#[test]
+fn a_call_of_more_than_two_requests_is_merged_before_the_queues() {
+    for (depth, merged) in [(2, 1), (8, 8)] {
+        let load = format!(
+            "requests = 1600\n[[stream]]\nname = 's'\nsize = '4KiB'\nwrite_fraction = 1.0\npattern = 'sequential'\ndepth = {depth}"
+        );
+        let figures = run(
+            &machine(&array("level = 'raid10'\nlayout = 'f2'", 4)),
+            &load,
+        );
+        assert_eq!(writes(&figures), 2 * 1600 / merged, "depth {depth}");
+    }
+}
+
+#[test]
 fn reads_use_all_spindles() {
     let iops = |text: &str, outstanding| {
         read(&run(&machine(text), &random(0.0, "4KiB", outstanding))).iops

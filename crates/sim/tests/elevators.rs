@@ -1,7 +1,7 @@
 //! Scripted arrivals, and the order of dispatch that each elevator's source implies.
 
 use spindle_sim::elevator::{
-    AnticipatorySettings, BatchRule, DeadlineSettings, MqDeadlineSettings,
+    AnticipatorySettings, BatchRule, BfqSettings, DeadlineSettings, MqDeadlineSettings,
 };
 use spindle_sim::{BlockRequest, Elevator, Id, Kernel, Scheduler};
 use spindle_workload::{Priority, PriorityClass};
@@ -29,6 +29,14 @@ impl Stage {
 
     fn named(name: &str, kernel: Kernel) -> Stage {
         Stage::new(Scheduler::named(name, kernel).unwrap())
+    }
+
+    /// bfq that raises no queue.
+    fn bfq() -> Stage {
+        Stage::new(Scheduler::Bfq(BfqSettings {
+            low_latency: false,
+            ..BfqSettings::default()
+        }))
     }
 
     fn at(&mut self, ms: u64) -> &mut Stage {
@@ -364,7 +372,7 @@ fn cfq_seeks_back_a_little_rather_than_ahead_far() {
 
 #[test]
 fn bfq_serves_budgets_that_grow_when_they_are_used_up() {
-    let mut stage = Stage::named("bfq", NEW);
+    let mut stage = Stage::bfq();
     for thread in 0..2_u32 {
         for index in 0..40 {
             let lbn = u64::from(thread) * 10_000_000 + index * 1024;
@@ -385,7 +393,7 @@ fn bfq_serves_budgets_that_grow_when_they_are_used_up() {
 
 #[test]
 fn bfq_shares_by_weight() {
-    let mut stage = Stage::named("bfq", NEW);
+    let mut stage = Stage::bfq();
     for thread in 0..2_u32 {
         let level = [0, 4][thread as usize];
         for index in 0..400 {
@@ -402,7 +410,7 @@ fn bfq_shares_by_weight() {
 
 #[test]
 fn bfq_waits_for_a_sequential_thread_and_not_for_a_seeking_one() {
-    let mut stage = Stage::named("bfq", NEW);
+    let mut stage = Stage::bfq();
     stage.reads(0, &[1000]).reads(1, &[900_000]);
     assert_eq!(stage.next(), Some(1000));
     assert_eq!(stage.next(), None);
@@ -410,7 +418,7 @@ fn bfq_waits_for_a_sequential_thread_and_not_for_a_seeking_one() {
     assert_eq!(stage.at(12).next(), None);
     assert_eq!(stage.at(13).next(), Some(900_000));
 
-    let mut stage = Stage::named("bfq", NEW);
+    let mut stage = Stage::bfq();
     for index in 0..25_u64 {
         let lbn = (index * 7 % 25) * 1_000_000 + 500;
         stage.at(index).reads(0, &[lbn]);
@@ -429,6 +437,46 @@ fn bfq_waits_for_a_sequential_thread_and_not_for_a_seeking_one() {
     // No pause after it.
     stage.reads(1, &[55_000_016]).at(55).done(77_000_000);
     assert_eq!(stage.next(), Some(55_000_016));
+}
+
+#[test]
+fn bfq_raises_new_queues_and_does_not_wait_for_one_of_them() {
+    let interleaved = |threads: u32| {
+        let mut stage = Stage::named("bfq", NEW);
+        for thread in 0..threads {
+            stage.reads(thread, &[u64::from(thread) * 10_000_000]);
+        }
+        let first = stage.next().unwrap();
+        stage.done(first);
+        // The thread's next request is there before the elevator is asked again.
+        stage.reads((first / 10_000_000) as u32, &[first + 8]);
+        stage.next().unwrap() != first + 8
+    };
+    assert!(interleaved(4));
+    let mut stage = Stage::bfq();
+    stage.reads(0, &[0]).reads(1, &[10_000_000]);
+    assert_eq!(stage.next(), Some(0));
+    stage.done(0);
+    assert_eq!(stage.next(), None);
+}
+
+#[test]
+fn kyber_merges_into_requests_that_no_dispatch_has_seen() {
+    let mut stage = Stage::named("kyber", NEW);
+    stage.reads(0, &[0, 100]);
+    assert_eq!(stage.next(), Some(0));
+    let bio = BlockRequest::read(108, 8, 0);
+    assert!(!stage.elevator.may_merge(1, &bio, &stage.requests));
+    stage.reads(0, &[1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000, 9000]);
+    // The last eight only.
+    let behind = |at: u64| BlockRequest::read(at + 8, 8, 0);
+    assert!(!stage.elevator.may_merge(2, &behind(1000), &stage.requests));
+    assert!(stage.elevator.may_merge(3, &behind(2000), &stage.requests));
+    let before = BlockRequest::read(8992, 8, 0);
+    assert_eq!(
+        stage.elevator.front_merge(&before, &stage.requests),
+        Some(10)
+    );
 }
 
 #[test]

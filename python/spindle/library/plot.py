@@ -13,6 +13,7 @@ from spindle.report.render import drawing
 from spindle.run.errors import Usage
 
 if TYPE_CHECKING:
+    from spindle.host.outputs import Output
     from spindle.report.document.model import Chart
 
 PICTURES = ("png", "svg")
@@ -38,10 +39,14 @@ class Plot:
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write a picture, `.png` or `.svg`. `force`: replace any regular file."""
-        ending = os.fspath(path).rpartition(".")[2].lower()
+        self.write(output_of(path, "chart", "`path=`", force=force))
+
+    def write(self, output: Output) -> None:
+        """Write a picture to an output whose name ends in .png or .svg."""
+        ending = output.path.suffix[1:].lower()
         if ending not in PICTURES:
-            raise Usage(f"{os.fspath(path)}: not the name of a picture; let it end in .png or .svg")
-        output_of(path, "chart", "`path=`", force=force).save(drawing.picture(self.charts, ending, self.title))
+            raise Usage(f"{output.path}: not the name of a picture; let it end in .png or .svg")
+        output.save(drawing.picture(self.charts, ending, self.title))
 
     def to_altair(self) -> Any:
         """An `altair.Chart`, to be changed further. Needs altair."""

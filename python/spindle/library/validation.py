@@ -1,13 +1,17 @@
-"""Measured cases of the real kernel, repeated and compared."""
+"""The real kernel compared with the simulator: measured cases, repeated, and a grid that runs both ways."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spindle.run.errors import Usage
+
 if TYPE_CHECKING:
+    from spindle.library.plot import Plot
+    from spindle.validation.grid.compare import GridReport
     from spindle.validation.kernel.compare import KernelReport
     from spindle.validation.kernel.runner import Runner
 
@@ -32,3 +36,26 @@ def validate_kernel(
     if kernel is not None:
         runner = Exact(None if kernel == NEWEST else kernel, jobs)
     return report(Path(folder), runner or Fast(), only)
+
+
+def validate_grid(only: str = "", *, say: Callable[[str], None] = lambda text: None) -> GridReport:
+    """Run the grid's points, or those whose name contains `only`, in the simulator and in the lab. `say` receives the
+    progress. Raises `spindle.Error`.
+    """
+    from spindle.host.signals import unwinding
+    from spindle.validation.grid.compare import report
+    from spindle.validation.grid.points import points
+
+    chosen = [point for point in points() if only in point.name]
+    if not chosen:
+        raise Usage(f"{only}: no point of the grid has this in its name; leave it out to see all names")
+    with unwinding():
+        return report(say, chosen)
+
+
+def grid_plot(report: GridReport) -> Plot:
+    """Draw the differences of a grid."""
+    from spindle.library.plot import Plot
+    from spindle.report.charts.grid import grid_charts
+
+    return Plot(grid_charts(report), "The simulator against the real kernel")

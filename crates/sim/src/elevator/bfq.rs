@@ -32,6 +32,8 @@ pub struct Settings {
     pub timeout_sync_ns: u64,
     /// Wait for the next request of a queue.
     pub slice_idle_ns: u64,
+    /// Raises the weight of new queues, and of those that were idle for long, for some seconds.
+    pub low_latency: bool,
 }
 
 impl Default for Settings {
@@ -44,6 +46,7 @@ impl Default for Settings {
             max_budget: 16 * 1024,
             timeout_sync_ns: 125 * JIFFY_NS,
             slice_idle_ns: 8 * JIFFY_NS,
+            low_latency: true,
         }
     }
 }
@@ -59,6 +62,7 @@ impl Settings {
             Parameter::budget("max_budget", 32, &mut self.max_budget),
             Parameter::time("timeout_sync", &mut self.timeout_sync_ns),
             Parameter::time("slice_idle", &mut self.slice_idle_ns),
+            Parameter::flag("low_latency", &mut self.low_latency),
         ]
     }
 }
@@ -73,8 +77,28 @@ const FLASH_BLOCKS: u32 = 2 * 32;
 const MIN_THINK_NS: u64 = 2 * JIFFY_NS;
 /// `BFQ_CL_IDLE_TIMEOUT`.
 const IDLE_CLASS_NS: u64 = 200 * JIFFY_NS;
+/// `BFQ_HW_QUEUE_THRESHOLD`, `BFQ_HW_QUEUE_SAMPLES`.
+const HW_QUEUE_THRESHOLD: u32 = 3;
+const HW_QUEUE_SAMPLES: u32 = 32;
+/// `bfq_wr_coeff`.
+const RAISED: u64 = 30;
+/// Weight raising of a queue ends after this long (`bfq_wr_duration`, with the peak rate that is assumed at first)...
+const RAISED_DISK_NS: u64 = 10_500 * JIFFY_NS;
+const RAISED_FLASH_NS: u64 = 3750 * JIFFY_NS;
+/// ...or after this service, blocks (`max_service_from_wr`).
+const RAISED_BLOCKS: u64 = 120_000;
+/// The elevator waits so long for a raised queue's next request.
+const RAISED_IDLE_NS: u64 = 20 * JIFFY_NS;
+/// A queue that was idle for so long is raised again (`bfq_wr_min_idle_time`).
+const IDLE_FOR_LONG_NS: u64 = 2000 * JIFFY_NS;
+/// Queues that are made within this time of each other are a burst (`bfq_burst_interval`)...
+const BURST_NS: u64 = 180 * JIFFY_NS;
+/// ...and so many of them are not raised (`bfq_large_burst_thresh`).
+const LARGE_BURST: usize = 8;
 /// `WFQ_SERVICE_SHIFT`.
 const SERVICE_SHIFT: u32 = 22;
+/// The weight of best effort, level 4.
+const DEFAULT_WEIGHT: u64 = 40;
 const CLASSES: usize = 3;
 const LEVELS: usize = 8;
 
@@ -96,19 +120,46 @@ pub(super) struct Bfq {
     in_service: Option<usize>,
     budget_start_ns: u64,
     waiting: u32,
+    in_driver: u32,
     last_position: u64,
     timer_ns: Option<u64>,
+    /// True if the drive has a queue of its own, as far as known (`hw_tag`).
+    has_queue: Option<bool>,
+    most_in_driver: u32,
+    queue_samples: u32,
+    /// Queues of the present burst, and when the last of them was made.
+    burst: Vec<usize>,
+    burst_ns: u64,
+    is_large_burst: bool,
 }
 
 /// `struct bfq_queue` with its `struct bfq_entity`.
 struct Queue {
     sync: bool,
     class: usize,
+    /// Without raising.
     weight: u64,
+    /// Its thread is taken for an interactive one (`wr_coeff`), since when, and with how many blocks since.
+    is_raised: bool,
+    raised_ns: u64,
+    raised_blocks: u64,
+    in_large_burst: bool,
+    /// Since when it has had nothing to do; `None` while it has; 0 at first.
+    idle_since_ns: Option<u64>,
+    /// It became empty and may go on with its budget if its next request comes soon (`non_blocking_wait_rq`).
+    waits_for_next: bool,
+    /// Its thread issues requests most of the time.
+    io_bound: bool,
+    begin_ns: u64,
+    idle_ns: u64,
+    last_end_ns: u64,
+    is_new: bool,
     sort_list: Sorted,
     fifo: Fifo,
     next_rq: Option<Id>,
     busy: bool,
+    /// Requests that wait.
+    queued: u32,
     dispatched: u32,
     wait_request: bool,
     short_think: bool,
@@ -149,8 +200,16 @@ impl Queue {
         self.budget.saturating_sub(self.service)
     }
 
+    fn raised_weight(&self) -> u64 {
+        if self.is_raised {
+            self.weight * RAISED
+        } else {
+            self.weight
+        }
+    }
+
     fn delta(&self, service: u64) -> u64 {
-        ((u128::from(service) << SERVICE_SHIFT) / u128::from(self.weight)) as u64
+        ((u128::from(service) << SERVICE_SHIFT) / u128::from(self.raised_weight())) as u64
     }
 }
 
@@ -175,13 +234,20 @@ impl Bfq {
             in_service: None,
             budget_start_ns: 0,
             waiting: 0,
+            in_driver: 0,
             last_position: 0,
             timer_ns: None,
+            has_queue: None,
+            most_in_driver: 0,
+            queue_samples: 0,
+            burst: Vec::with_capacity(LARGE_BURST),
+            burst_ns: 0,
+            is_large_burst: false,
             settings,
         }
     }
 
-    fn queue_of(&mut self, request: &BlockRequest) -> usize {
+    fn queue_of(&mut self, now_ns: u64, request: &BlockRequest) -> usize {
         if let Some(queue) = self.find_queue(request) {
             return queue;
         }
@@ -193,10 +259,22 @@ impl Bfq {
             sync: request.sync,
             class,
             weight,
+            is_raised: false,
+            raised_ns: 0,
+            raised_blocks: 0,
+            in_large_burst: false,
+            idle_since_ns: Some(0),
+            waits_for_next: false,
+            io_bound: true,
+            begin_ns: now_ns,
+            idle_ns: 0,
+            last_end_ns: now_ns,
+            is_new: true,
             sort_list: Sorted::default(),
             fifo: Fifo::default(),
             next_rq: None,
             busy: false,
+            queued: 0,
             dispatched: 0,
             wait_request: false,
             short_think: request.sync && class != 2,
@@ -221,7 +299,30 @@ impl Bfq {
             self.of_level[async_slot(request)] = Some(queue);
         }
         self.busy[class].reserve(self.queues.len());
+        if request.sync {
+            self.note_new(now_ns, queue);
+        }
         queue
+    }
+
+    /// `bfq_handle_burst`, `bfq_add_to_burst`.
+    fn note_new(&mut self, now_ns: u64, queue: usize) {
+        if self.burst.is_empty() && !self.is_large_burst || now_ns > self.burst_ns + BURST_NS {
+            self.is_large_burst = false;
+            self.burst.clear();
+        }
+        self.burst_ns = now_ns;
+        if self.is_large_burst {
+            self.queues[queue].in_large_burst = true;
+            return;
+        }
+        self.burst.push(queue);
+        if self.burst.len() >= LARGE_BURST {
+            self.is_large_burst = true;
+            for queue in self.burst.drain(..) {
+                self.queues[queue].in_large_burst = true;
+            }
+        }
     }
 
     fn find_queue(&self, request: &BlockRequest) -> Option<usize> {
@@ -239,33 +340,154 @@ impl Bfq {
     /// `bfq_serv_to_charge`.
     fn charge(&self, id: Id, queue: usize, requests: &[BlockRequest]) -> u64 {
         let blocks = u64::from(requests[id as usize].blocks);
-        if self.queues[queue].sync || self.asymmetric() {
+        let of = &self.queues[queue];
+        if of.sync || of.is_raised || self.asymmetric(queue) {
             blocks
         } else {
             blocks * ASYNC_CHARGE
         }
     }
 
-    /// `bfq_asymmetric_scenario`: weights or classes differ among the busy queues.
-    fn asymmetric(&self) -> bool {
-        let mut weights = self
-            .busy
-            .iter()
-            .flatten()
-            .map(|&queue| (self.queues[queue].class, self.queues[queue].weight));
-        weights
-            .next()
-            .is_some_and(|first| weights.any(|other| other != first))
+    /// `bfq_asymmetric_scenario`: classes differ among the busy queues, or weights and the queue's is not the least.
+    /// Raised queues do not count.
+    fn asymmetric(&self, queue: usize) -> bool {
+        if self.busy.iter().filter(|busy| !busy.is_empty()).count() > 1 {
+            return true;
+        }
+        let counts = |of: &&Queue| !of.is_raised && (of.busy || of.dispatched > 0);
+        let weights = self.queues.iter().filter(counts).map(|of| of.weight);
+        let (least, most) = weights.fold((u64::MAX, 0), |(least, most), weight| {
+            (least.min(weight), most.max(weight))
+        });
+        let of = &self.queues[queue];
+        let is_least = counts(&of) && of.weight == least;
+        least < most && !is_least
     }
 
-    /// `bfq_better_to_idle`. The drive counts as one with a queue (`hw_tag`).
+    fn raised_queues(&self) -> usize {
+        let busy = self.busy.iter().flatten();
+        busy.filter(|&&queue| self.queues[queue].is_raised).count()
+    }
+
+    /// `bfq_better_to_idle`.
     fn better_to_idle(&self, queue: usize) -> bool {
         let of = &self.queues[queue];
         if self.settings.slice_idle_ns == 0 || !of.sync || of.class == 2 {
             return false;
         }
-        let boosts = !self.flash && !of.is_seeky() && of.short_think;
-        boosts || self.asymmetric() || self.busy_queues() == 1
+        // idling_boosts_thr_without_issues, idling_needed_for_service_guarantees.
+        let has_no_queue = self.has_queue == Some(false);
+        let is_sequential = !of.is_seeky() && of.io_bound && of.short_think;
+        let boosts = !self.flash && has_no_queue || (!self.flash || has_no_queue) && is_sequential;
+        let (raised, busy) = (self.raised_queues(), self.busy_queues());
+        boosts && raised == 0
+            || of.is_raised && (raised < busy || self.in_driver >= of.dispatched + 4)
+            || self.asymmetric(queue)
+            || busy == 1
+    }
+
+    /// `bfq_update_hw_tag`.
+    fn learn_queueing(&mut self) {
+        self.most_in_driver = self.most_in_driver.max(self.in_driver);
+        if self.has_queue == Some(true) || self.in_driver + self.waiting <= HW_QUEUE_THRESHOLD {
+            return;
+        }
+        if let Some(queue) = self.in_service {
+            let of = &self.queues[queue];
+            let few = of.dispatched + of.queued < HW_QUEUE_THRESHOLD;
+            if of.short_think && few && self.in_driver < HW_QUEUE_THRESHOLD {
+                return;
+            }
+        }
+        if self.queue_samples < HW_QUEUE_SAMPLES {
+            self.queue_samples += 1;
+            return;
+        }
+        self.has_queue = Some(self.most_in_driver > HW_QUEUE_THRESHOLD);
+        self.most_in_driver = 0;
+        self.queue_samples = 0;
+    }
+
+    /// `bfq_update_wr_data`.
+    fn end_raising(&mut self, now_ns: u64, queue: usize) {
+        let longest_ns = if self.flash {
+            RAISED_FLASH_NS
+        } else {
+            RAISED_DISK_NS
+        };
+        let of = &mut self.queues[queue];
+        if of.is_raised
+            && (of.in_large_burst
+                || now_ns > of.raised_ns + longest_ns
+                || of.raised_blocks > RAISED_BLOCKS)
+        {
+            of.is_raised = false;
+        }
+    }
+
+    /// `bfq_bfqq_handle_idle_busy_switch`.
+    fn become_busy(&mut self, now_ns: u64, queue: usize, requests: &[BlockRequest]) {
+        let in_time_ns = self.queues[queue].last_end_ns + 3 * self.settings.slice_idle_ns;
+        let charge = self.queues[queue]
+            .next_rq
+            .map_or(0, |next| self.charge(next, queue, requests));
+        let least = self.settings.max_budget / 32;
+        let vtime = self.vtime[self.queues[queue].class];
+        let of = &mut self.queues[queue];
+        let is_interactive = self.settings.low_latency
+            && !of.in_large_burst
+            && of.dispatched == 0
+            && of.weight == DEFAULT_WEIGHT
+            && of
+                .idle_since_ns
+                .is_some_and(|since_ns| since_ns == 0 || now_ns > since_ns + IDLE_FOR_LONG_NS);
+        of.idle_since_ns = None;
+        // bfq_bfqq_update_budg_for_activation.
+        let goes_on = of.waits_for_next && now_ns <= in_time_ns && of.budget_left() > 0;
+        of.budget = if goes_on {
+            of.budget_left().min(of.max_budget)
+        } else {
+            of.max_budget.max(charge)
+        };
+        of.service = 0;
+        of.waits_for_next = false;
+        of.is_new = false;
+        // bfq_update_bfqq_wr_on_rq_arrival.
+        if of.sync && is_interactive {
+            if !of.is_raised {
+                of.raised_blocks = 0;
+                of.budget = of.budget.min(2 * least);
+            }
+            of.is_raised = true;
+            of.raised_ns = now_ns;
+        } else if of.in_large_burst {
+            of.is_raised = false;
+        }
+        // __bfq_activate_entity, bfq_update_fin_time_enqueue.
+        let is_late = goes_on && vtime > of.finish;
+        of.start = if is_late {
+            of.finish
+        } else {
+            of.finish.max(vtime)
+        };
+        of.finish = of.start + of.delta(of.budget);
+        if is_late && vtime > of.finish {
+            let shift = (vtime - of.finish) / if of.is_raised { RAISED } else { 1 };
+            of.start += shift;
+            of.finish += shift;
+        }
+        of.busy = true;
+        let (class, weight) = (of.class, of.raised_weight());
+        let raised = of.is_raised;
+        self.busy[class].push(queue);
+        let Some(serving) = self.in_service else {
+            return;
+        };
+        let other = &self.queues[serving];
+        let is_higher = class < other.class || weight > other.raised_weight();
+        if goes_on && raised >= other.is_raised || is_higher || !self.better_to_idle(serving) {
+            self.expire(now_ns, Reason::Preempted, requests);
+        }
     }
 
     fn must_idle(&self, queue: usize) -> bool {
@@ -281,10 +503,14 @@ impl Bfq {
     /// `bfq_bfqq_served`.
     fn serve(&mut self, queue: usize, service: u64) {
         let class = self.queues[queue].class;
-        self.queues[queue].service += service;
+        let of = &mut self.queues[queue];
+        of.service += service;
+        if of.is_raised {
+            of.raised_blocks += service;
+        }
         let weights: u64 = self.busy[class]
             .iter()
-            .map(|&queue| self.queues[queue].weight)
+            .map(|&queue| self.queues[queue].raised_weight())
             .sum();
         self.vtime[class] +=
             ((u128::from(service) << SERVICE_SHIFT) / u128::from(weights.max(1))) as u64;
@@ -306,7 +532,8 @@ impl Bfq {
             } else {
                 of.is_seeky()
             };
-        if slow || (reason == Reason::BudgetTimeout && of.budget_left() >= of.budget / 3) {
+        let is_stale = reason == Reason::BudgetTimeout && of.budget_left() >= of.budget / 3;
+        if !of.is_raised && (slow || is_stale) {
             let ms = if used_ns < JIFFY_NS {
                 if self.flash {
                     MIN_THINK_NS
@@ -336,7 +563,12 @@ impl Bfq {
             of.start = of.finish;
             of.finish = of.start + of.delta(of.budget);
         }
-        self.queues[queue].service = 0;
+        let of = &mut self.queues[queue];
+        let ran_out = matches!(reason, Reason::BudgetTimeout | Reason::BudgetExhausted);
+        of.waits_for_next = !of.busy && !ran_out;
+        if !of.waits_for_next {
+            of.service = 0;
+        }
     }
 
     /// `__bfq_bfqq_recalc_budget`.
@@ -424,7 +656,9 @@ impl Bfq {
         self.budget_start_ns = now_ns;
         let of = &mut self.queues[queue];
         of.fifo_expire = false;
-        of.timeout_ns = now_ns + self.settings.timeout_sync_ns;
+        // bfq_set_budget_timeout.
+        let factor = if of.is_raised { RAISED } else { 1 };
+        of.timeout_ns = now_ns + factor * self.settings.timeout_sync_ns;
         Some(queue)
     }
 
@@ -462,6 +696,7 @@ impl Bfq {
         let of = &mut self.queues[queue];
         self.links.remove(&mut of.fifo, id);
         self.nodes.remove(&mut of.sort_list, id);
+        of.queued -= 1;
         self.waiting -= 1;
         if of.sort_list.is_empty() {
             of.next_rq = None;
@@ -485,11 +720,20 @@ impl Bfq {
             thread.total_ns = (7 * thread.total_ns + 256 * think_ns) / 8;
             thread.mean_ns = (thread.total_ns + 128) / thread.samples;
         }
+        // bfq_update_io_intensity.
+        if of.sync {
+            if of.queued == 0 && of.dispatched == 0 {
+                of.idle_ns += now_ns - of.last_end_ns;
+            }
+            if !of.is_new {
+                of.io_bound = of.idle_ns * 5 <= now_ns - of.begin_ns;
+            }
+        }
         let far = of.last_request_pos.abs_diff(request.lbn) > SEEK_THRESHOLD;
         let seeky = far && (!self.flash || request.blocks < FLASH_BLOCKS);
         of.seek_history = of.seek_history << 1 | u32::from(seeky);
         if of.sync && of.class != 2 {
-            of.short_think = idle_ns > 0 && !(thread.samples > 80 && thread.mean_ns > idle_ns);
+            of.short_think = idle_ns > 0 && !(thread.samples > 80 && thread.mean_ns > idle_ns / 2);
         }
         of.last_request_pos = request.end();
     }
@@ -525,7 +769,7 @@ impl Elevator for Bfq {
             };
             self.threads.resize(thread + 1, fresh);
         }
-        let queue = self.queue_of(request);
+        let queue = self.queue_of(now_ns, request);
         self.learn(now_ns, queue, request);
         let expire_ns = if request.sync {
             self.settings.fifo_expire_sync_ns
@@ -537,28 +781,20 @@ impl Elevator for Bfq {
         self.links.push_back(&mut of.fifo, id, now_ns + expire_ns);
         self.waiting += 1;
         let next = of.next_rq;
+        of.queued += 1;
         let best = self
             .one_way
             .choose(self.last_position, next, Some(id), requests);
         self.queues[queue].next_rq = best;
+        if !self.queues[queue].busy {
+            self.become_busy(now_ns, queue, requests);
+            return;
+        }
         if best != next && self.in_service != Some(queue) {
             self.set_budget(queue, requests);
         }
         let of = &mut self.queues[queue];
-        if !of.busy {
-            // bfq_update_fin_time_enqueue.
-            of.busy = true;
-            let class = of.class;
-            of.start = of.finish.max(self.vtime[class]);
-            of.finish = of.start + of.delta(of.budget);
-            self.busy[class].push(queue);
-            if self
-                .in_service
-                .is_some_and(|serving| self.queues[serving].class > class)
-            {
-                self.expire(now_ns, Reason::Preempted, requests);
-            }
-        } else if self.in_service == Some(queue) && of.wait_request {
+        if self.in_service == Some(queue) && of.wait_request {
             of.wait_request = false;
             self.timer_ns = None;
             if now_ns >= of.timeout_ns {
@@ -577,7 +813,9 @@ impl Elevator for Bfq {
         self.serve(queue, charge);
         self.take_out(now_ns, id, queue, requests);
         self.queues[queue].dispatched += 1;
+        self.in_driver += 1;
         self.last_position = requests[id as usize].end();
+        self.end_raising(now_ns, queue);
         if self.busy_queues() > 1 && self.queues[queue].class == 2 {
             self.expire(now_ns, Reason::BudgetExhausted, requests);
         }
@@ -590,7 +828,14 @@ impl Elevator for Bfq {
             return;
         };
         self.threads[request.context as usize].last_end_ns = now_ns;
-        self.queues[queue].dispatched -= 1;
+        self.learn_queueing();
+        self.in_driver -= 1;
+        let of = &mut self.queues[queue];
+        of.dispatched -= 1;
+        of.last_end_ns = now_ns;
+        if of.dispatched == 0 && !of.busy {
+            of.idle_since_ns = Some(now_ns);
+        }
         if self.in_service != Some(queue) {
             return;
         }
@@ -598,8 +843,11 @@ impl Elevator for Bfq {
         let of = &self.queues[queue];
         if self.must_idle(queue) {
             if of.dispatched == 0 {
+                // bfq_arm_slice_timer.
                 let mut idle_ns = self.settings.slice_idle_ns;
-                if of.is_seeky() && !self.asymmetric() {
+                if of.is_raised {
+                    idle_ns = idle_ns.max(RAISED_IDLE_NS);
+                } else if of.is_seeky() && !self.asymmetric(queue) {
                     idle_ns = idle_ns.min(MIN_THINK_NS);
                 }
                 self.queues[queue].wait_request = true;

@@ -81,6 +81,14 @@ impl Links {
         }
     }
 
+    /// The newest first.
+    pub(crate) fn newest_first(&self, fifo: &Fifo) -> impl Iterator<Item = Id> {
+        let some = |id: Id| (id != NONE).then_some(id);
+        std::iter::successors(some(fifo.last), move |&id| {
+            some(self.links[id as usize].previous)
+        })
+    }
+
     pub(crate) fn pop_front(&mut self, fifo: &mut Fifo) -> Option<Id> {
         let id = fifo.first()?;
         self.remove(fifo, id);

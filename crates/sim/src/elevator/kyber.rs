@@ -1,7 +1,7 @@
 //! `kyber`: reads and writes in lists of their own, each with tokens whose number follows latency targets.
 //!
-//! Linux 6.1 `block/kyber-iosched.c`: `kyber_dispatch_request`, `kyber_dispatch_cur_domain`, `kyber_completed_request`,
-//! `kyber_timer_fn`, `calculate_percentile`. Discards and other requests do not occur here; one software queue
+//! Linux 6.1 `block/kyber-iosched.c`: `kyber_dispatch_request`, `kyber_dispatch_cur_domain`, `kyber_bio_merge`,
+//! `kyber_completed_request`, `kyber_timer_fn`, `calculate_percentile`. Discards and other requests do not occur here; one software queue
 //! represents those of all CPUs.
 
 use serde::Serialize;
@@ -42,6 +42,8 @@ impl Settings {
 const DOMAINS: usize = 2;
 const DEPTH: [u32; DOMAINS] = [256, 128];
 const BATCH: [u32; DOMAINS] = [16, 8];
+/// Newest requests that a bio may become a part of (`blk_bio_list_merge`).
+const MERGED_INTO: usize = 8;
 /// Buckets of the histograms: quarters of the target, up to twice the target.
 const LATENCY_SHIFT: u32 = 2;
 const GOOD_BUCKETS: usize = 1 << LATENCY_SHIFT;
@@ -54,7 +56,10 @@ const TIMER_NS: u64 = 100 * JIFFY_NS;
 pub(super) struct Kyber {
     targets: [u64; DOMAINS],
     links: Links,
-    lists: [Fifo; DOMAINS],
+    /// Requests since the last time that a dispatch found `flushed` empty: only these are merged (`kcqs`).
+    arrived: [Fifo; DOMAINS],
+    /// Requests that are dispatched next (`rqs`).
+    flushed: [Fifo; DOMAINS],
     /// Times at which each request was inserted and dispatched, by id.
     times: Vec<(u64, u64)>,
     domain: usize,
@@ -111,7 +116,8 @@ impl Kyber {
         Kyber {
             targets: [settings.read_lat_ns, settings.write_lat_ns],
             links: Links::default(),
-            lists: Default::default(),
+            arrived: Default::default(),
+            flushed: Default::default(),
             times: Vec::new(),
             domain: 0,
             batching: 0,
@@ -126,12 +132,20 @@ impl Kyber {
         }
     }
 
+    fn near(&self, bio: &BlockRequest) -> impl Iterator<Item = Id> {
+        let arrived = &self.arrived[usize::from(bio.write)];
+        self.links.newest_first(arrived).take(MERGED_INTO)
+    }
+
     fn dispatch_domain(&mut self, now_ns: u64) -> Option<Id> {
         let domain = self.domain;
         if self.in_flight[domain] >= self.tokens[domain] {
             return None;
         }
-        let id = self.links.pop_front(&mut self.lists[domain])?;
+        if self.flushed[domain].is_empty() {
+            self.flushed[domain] = std::mem::take(&mut self.arrived[domain]);
+        }
+        let id = self.links.pop_front(&mut self.flushed[domain])?;
         self.in_flight[domain] += 1;
         self.batching += 1;
         self.waiting -= 1;
@@ -147,7 +161,7 @@ impl Elevator for Kyber {
         }
         self.times[id as usize] = (now_ns, now_ns);
         let domain = usize::from(requests[id as usize].write);
-        self.links.push_back(&mut self.lists[domain], id, 0);
+        self.links.push_back(&mut self.arrived[domain], id, 0);
         self.waiting += 1;
     }
 
@@ -181,11 +195,21 @@ impl Elevator for Kyber {
         self.waiting
     }
 
-    fn joined(&mut self, _: u64, _: Id, gone: Id, requests: &[BlockRequest]) {
-        let domain = usize::from(requests[gone as usize].write);
-        self.links.remove(&mut self.lists[domain], gone);
-        self.waiting -= 1;
+    fn front_merge(&self, bio: &BlockRequest, requests: &[BlockRequest]) -> Option<Id> {
+        let mut near = self.near(bio);
+        near.find(|&id| requests[id as usize].lbn == bio.end())
     }
+
+    fn may_merge(&self, id: Id, bio: &BlockRequest, _: &[BlockRequest]) -> bool {
+        self.near(bio).any(|near| near == id)
+    }
+
+    fn merges_inserted(&self) -> bool {
+        false
+    }
+
+    /// Two requests are never joined: none has neighbours.
+    fn joined(&mut self, _: u64, _: Id, _: Id, _: &[BlockRequest]) {}
 
     fn timer_ns(&self) -> Option<u64> {
         self.timer_ns

@@ -68,6 +68,12 @@ pub trait Elevator: Send {
         true
     }
 
+    /// True if a request that is inserted may become a part of the waiting one that it continues
+    /// (`blk_mq_sched_try_insert_merge`).
+    fn merges_inserted(&self) -> bool {
+        true
+    }
+
     /// A waiting request was extended to the front: it begins elsewhere now.
     fn moved(&mut self, now_ns: u64, id: Id, requests: &[BlockRequest]) {
         let _ = (now_ns, id, requests);

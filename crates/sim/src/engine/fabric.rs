@@ -131,6 +131,12 @@ impl Fabric {
         matches!(self.kind, Kind::Raid1 | Kind::Raid10 { .. })
     }
 
+    /// RAID0's longest request is a chunk, so the block layer cuts longer ones, which io_uring then leaves to a thread of
+    /// its own (`__bio_split_to_limits`: REQ_NOWAIT). The other levels cut by themselves.
+    pub(crate) fn is_cut_by_the_block_layer(&self) -> bool {
+        self.kind == Kind::Plain
+    }
+
     /// True if a member takes commands: it is there, or being rebuilt.
     pub(crate) fn is_present(&self, member: u32) -> bool {
         !self.missing.contains(member) || self.rebuilding() == Some(member)

@@ -40,6 +40,8 @@ pub(crate) struct Slot {
     pub(crate) intended_ns: u64,
     /// Parts of it that are not done.
     pub(crate) left: u32,
+    /// Bytes that its thread has not sent yet, from an offset on: it sleeps until its last bio has a place in its queue.
+    pub(crate) rest: Option<(u64, u64)>,
     pub(crate) stage: Stage,
     /// Issued before counting began, so not paid for from the budgets.
     pub(crate) unpaid: bool,
@@ -76,6 +78,8 @@ pub(crate) struct Worker {
     pub(crate) wakes_ns: Option<u64>,
     /// Its passes over its part of the region.
     pub(crate) passes: Budget,
+    /// It is in the list of those that hand over requests next.
+    pub(crate) is_ready: bool,
     /// Its bios that wait for a free request: it sleeps in `io_submit` until they have one.
     pub(crate) blocked: u32,
     /// Slots that were done while it slept.
@@ -260,6 +264,7 @@ impl Load {
                 issued_ns: 0,
                 intended_ns: 0,
                 left: 0,
+                rest: None,
                 stage: Stage::Data,
                 unpaid: false,
             };
@@ -283,6 +288,7 @@ impl Load {
                 pending: None,
                 free: (first_slot..first_slot + depth).rev().collect(),
                 wakes_ns: None,
+                is_ready: false,
                 blocked: 0,
                 unseen: VecDeque::with_capacity(depth as usize),
                 reaping: false,
@@ -310,6 +316,7 @@ impl Load {
             issued_ns: 0,
             intended_ns: 0,
             left: 0,
+            rest: None,
             stage: Stage::EndSync,
             unpaid: false,
         });

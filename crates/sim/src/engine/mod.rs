@@ -63,7 +63,14 @@ pub struct SimOptions {
     /// Offsets in bytes for the requests of each stream, in the order of issue, instead of those that its pattern
     /// draws; once they are used up, the pattern's.
     pub places: Vec<Vec<u64>>,
+    /// Each request has a system call of its own, which sleeps until the request has a place in the queue
+    /// (`io_submit` of one). Otherwise a worker hands over all that it has in one call, as Spindle's own do with
+    /// io_uring: under a plug if there are more than two.
+    pub one_call_each: bool,
 }
+
+/// Requests of a call that io_uring plugs are more than these (`IO_PLUG_THRESHOLD`).
+const UNPLUGGED: usize = 2;
 
 /// The target of the load's requests.
 pub(crate) enum Target {
@@ -89,7 +96,7 @@ pub(crate) struct Engine {
     queues: Vec<Queue>,
     events: Events,
     bios: Slab<Bio>,
-    /// The plug of md's own thread.
+    /// The plug of the thread that works: a worker, or md's own.
     plug: Plug,
     load: Load,
     capacity: u64,
@@ -104,6 +111,13 @@ pub(crate) struct Engine {
     flushed: Vec<u32>,
     /// Workers whose last row got a head.
     awake: Vec<u32>,
+    /// Workers with free slots that have seen all completions of the moment next.
+    ready: VecDeque<u32>,
+    /// Slots whose requests go in one call.
+    batch: Vec<u32>,
+    one_call_each: bool,
+    /// A bio of the present request waits for a place in its queue.
+    sleeps: bool,
     trace: Option<Trace>,
     stop: Option<Arc<AtomicBool>>,
     progress: Option<Arc<Progress>>,
@@ -138,6 +152,10 @@ impl Engine {
             returned: VecDeque::with_capacity(64),
             flushed: Vec::new(),
             awake: Vec::new(),
+            ready: VecDeque::new(),
+            batch: Vec::new(),
+            one_call_each: options.one_call_each,
+            sleeps: false,
             trace: options.trace.map(Trace::new),
             stop: options.stop,
             progress: options.progress,
@@ -221,6 +239,7 @@ impl Engine {
             while let Some((queue, completion)) = self.finished.pop_front() {
                 self.finish(queue as usize, &completion)?;
             }
+            self.fill_ready()?;
             self.unplug()?;
             while let Some(slot) = self.returned.pop_front() {
                 self.part_done(slot)?;
@@ -228,7 +247,11 @@ impl Engine {
             while let Some(worker) = self.awake.pop() {
                 self.go_on(worker as usize)?;
             }
-            if self.finished.is_empty() && self.returned.is_empty() && self.touched.is_empty() {
+            if self.finished.is_empty()
+                && self.returned.is_empty()
+                && self.touched.is_empty()
+                && self.ready.is_empty()
+            {
                 break;
             }
         }
@@ -340,7 +363,11 @@ impl Engine {
         let waits = self.queues[queue]
             .add(self.now_ns, chain, &mut self.bios)
             .map_err(|error| self.refused(queue, error))?;
-        if waits && let Some(worker) = self.issuing_worker(chain.first) {
+        self.sleeps |= waits;
+        if waits
+            && self.one_call_each
+            && let Some(worker) = self.issuing_worker(chain.first)
+        {
             self.load.workers[worker].blocked += 1;
         }
         self.touch(queue);
@@ -359,7 +386,11 @@ impl Engine {
 
     /// Hands the plug's requests to their queues.
     fn empty_plug(&mut self) -> Result<(), SimError> {
-        while let Some((queue, chain)) = self.plug.take() {
+        let reverses = self.rules.kernel.reverses_plugs();
+        while let Some((queue, chain)) = self
+            .plug
+            .take(|queue| reverses && !self.queues[queue as usize].has_elevator())
+        {
             self.enqueue(queue as usize, chain)?;
         }
         self.dispatch()
@@ -432,11 +463,57 @@ impl Engine {
         }
     }
 
-    /// Gives each free slot of a worker a request that is due.
+    /// Gives each free slot of a worker a request that is due, and hands them over.
     #[inline]
     fn fill(&mut self, worker: usize) -> Result<(), SimError> {
-        let now_ns = self.now_ns;
+        let most = if self.one_call_each { 1 } else { usize::MAX };
         loop {
+            self.gather(worker, most)?;
+            if self.batch.is_empty() {
+                break;
+            }
+            self.submit()?;
+        }
+        let now_ns = self.now_ns;
+        let index = self.load.workers[worker].stream;
+        let stream = &mut self.load.streams[index];
+        stream.recorder.set_outstanding(now_ns, stream.in_flight);
+        if !stream.issuing {
+            self.close(index)?;
+        }
+        Ok(())
+    }
+
+    /// One call with the requests of the batch.
+    #[inline]
+    fn submit(&mut self) -> Result<(), SimError> {
+        let plugged = self.batch.len() > UNPLUGGED;
+        for at in 0..self.batch.len() {
+            let slot = self.batch[at];
+            self.issue(slot, plugged)?;
+            if !plugged {
+                self.unplug()?;
+            }
+        }
+        self.batch.clear();
+        self.unplug()
+    }
+
+    /// Workers that have seen all completions of this moment hand over their next requests.
+    #[inline]
+    fn fill_ready(&mut self) -> Result<(), SimError> {
+        while let Some(worker) = self.ready.pop_front() {
+            self.load.workers[worker as usize].is_ready = false;
+            self.fill(worker as usize)?;
+        }
+        Ok(())
+    }
+
+    /// Draws requests that are due for a worker's free slots, `most` of them, into the batch.
+    #[inline]
+    fn gather(&mut self, worker: usize, most: usize) -> Result<(), SimError> {
+        let now_ns = self.now_ns;
+        while self.batch.len() < most {
             let of = &mut self.load.workers[worker];
             let index = of.stream;
             let stream = &mut self.load.streams[index];
@@ -507,21 +584,14 @@ impl Engine {
             at.intended_ns = due_ns;
             at.stage = Stage::Data;
             at.unpaid = limited && !counts;
-            self.issue(slot)?;
-            self.unplug()?;
-        }
-        let index = self.load.workers[worker].stream;
-        let stream = &mut self.load.streams[index];
-        stream.recorder.set_outstanding(now_ns, stream.in_flight);
-        if !stream.issuing {
-            self.close(index)?;
+            self.batch.push(slot);
         }
         Ok(())
     }
 
     /// Sends a request of the load to the drives.
     #[inline]
-    fn issue(&mut self, slot: u32) -> Result<(), SimError> {
+    fn issue(&mut self, slot: u32, plugged: bool) -> Result<(), SimError> {
         let request = self.load.slots[slot as usize].request;
         let write = !matches!(request.op, Op::Read | Op::Rewrite);
         let manner = Manner {
@@ -532,7 +602,7 @@ impl Engine {
         let (offset, len) = (request.offset, u64::from(request.len));
         let Target::Array(fabric) = &mut self.target else {
             let part = (0, offset, len);
-            let bios = self.send_member(Owner::Load(slot), issuer, part, manner, false)?;
+            let bios = self.send_member(Owner::Load(slot), issuer, part, manner, plugged)?;
             self.load.slots[slot as usize].left = bios;
             return Ok(());
         };
@@ -542,20 +612,8 @@ impl Engine {
         if fabric.uses_stripes(write) {
             return self.issue_rows(slot, write, offset, len);
         }
-        let plugged = write && fabric.has_mirrors();
-        let mut requests = std::mem::take(&mut self.requests);
-        if write {
-            fabric.write(offset, len, &mut requests)?;
-        } else {
-            fabric.read(offset, len, &mut requests)?;
-        }
-        let mut bios = 0;
-        for request in &requests {
-            let part = (request.member, request.offset, request.len);
-            bios += self.send_member(Owner::Load(slot), issuer, part, manner, plugged)?;
-        }
-        requests.clear();
-        self.requests = requests;
+        let plugged = plugged || (write && fabric.has_mirrors());
+        let bios = self.issue_pieces(slot, manner, (offset, len), plugged)?;
         self.load.slots[slot as usize].left = bios;
         if bios == 0 {
             // Every copy is on members that are gone.
@@ -564,6 +622,63 @@ impl Engine {
                 missing: 0,
             }));
         }
+        Ok(())
+    }
+
+    /// Sends a stretch of the array to its members; the number of bios, and one for a rest that is sent later.
+    fn issue_pieces(
+        &mut self,
+        slot: u32,
+        manner: Manner,
+        (offset, len): (u64, u64),
+        plugged: bool,
+    ) -> Result<u32, SimError> {
+        let Target::Array(fabric) = &mut self.target else {
+            return Ok(0);
+        };
+        let is_cut = fabric.is_cut_by_the_block_layer();
+        let mut requests = std::mem::take(&mut self.requests);
+        if manner.write {
+            fabric.write(offset, len, &mut requests)?;
+        } else {
+            fabric.read(offset, len, &mut requests)?;
+        }
+        let by_worker = is_cut && requests.len() > 1 && !self.one_call_each;
+        let issuer = self.load.issuer(slot);
+        let (mut bios, mut sent) = (0, 0);
+        self.sleeps = false;
+        for request in &requests {
+            let part = (request.member, request.offset, request.len);
+            // Writes of a device go under a plug, each call's by themselves (`blkdev_write_iter`).
+            let plugged = manner.write || (plugged && !by_worker);
+            bios += self.send_member(Owner::Load(slot), issuer, part, manner, plugged)?;
+            sent += request.len;
+            if by_worker && self.sleeps && sent < len {
+                self.load.slots[slot as usize].rest = Some((offset + sent, len - sent));
+                bios += 1;
+                break;
+            }
+        }
+        requests.clear();
+        self.requests = requests;
+        Ok(bios)
+    }
+
+    /// A bio of a request has a place in its queue: what the request's thread has not sent yet follows.
+    fn issue_rest(&mut self, bio: u32) -> Result<(), SimError> {
+        let of = self.bios.get(bio);
+        let Owner::Load(slot) = of.owner else {
+            return Ok(());
+        };
+        let manner = Manner {
+            write: of.request.write,
+            sync: of.request.sync,
+        };
+        let Some(rest) = self.load.slots[slot as usize].rest.take() else {
+            return Ok(());
+        };
+        let bios = self.issue_pieces(slot, manner, rest, false)?;
+        self.load.slots[slot as usize].left += bios - 1;
         Ok(())
     }
 
@@ -614,11 +729,21 @@ impl Engine {
             return Ok(());
         }
         fabric.superblock.active = true;
-        for slot in std::mem::take(&mut fabric.superblock.writers) {
-            self.issue(slot)?;
-            self.unplug()?;
-            let worker = self.load.slots[slot as usize].worker as usize;
-            self.unblock(worker)?;
+        let mut writers = std::mem::take(&mut fabric.superblock.writers)
+            .into_iter()
+            .peekable();
+        while let Some(&first) = writers.peek() {
+            let worker = self.load.slots[first as usize].worker;
+            while let Some(slot) =
+                writers.next_if(|&slot| self.load.slots[slot as usize].worker == worker)
+            {
+                self.batch.push(slot);
+            }
+            let slept = self.batch.len() as u32;
+            self.submit()?;
+            let of = &mut self.load.workers[worker as usize];
+            of.blocked -= slept - 1;
+            self.unblock(worker as usize)?;
         }
         Ok(())
     }
@@ -704,10 +829,7 @@ impl Engine {
     #[inline]
     fn finish(&mut self, queue: usize, completion: &Completion) -> Result<(), SimError> {
         self.touch(queue);
-        let finished = self.queues[queue]
-            .finish(self.now_ns, completion, &mut self.bios)
-            .map_err(|error| self.refused(queue, error))?;
-        match finished {
+        match self.queues[queue].finish(self.now_ns, completion) {
             Finished::Flush => {
                 if let Some(trace) = &mut self.trace {
                     trace.flush(queue, completion);
@@ -733,6 +855,10 @@ impl Engine {
                 if let Some(trace) = &mut self.trace {
                     trace.request(queue, &request, arrived_ns, dispatched_ns, completion);
                 }
+                // The queue runs before the threads that wait for a completion, and they before those that wait for a
+                // request (`blk_mq_free_request`).
+                self.dispatch()?;
+                self.touch(queue);
                 let mut id = first;
                 while id != Queue::END {
                     let bio = *self.bios.get(id);
@@ -740,8 +866,13 @@ impl Engine {
                     self.bio_done(queue, &bio)?;
                     id = bio.next;
                 }
+                self.queues[queue]
+                    .freed(self.now_ns, request.sync, &mut self.bios)
+                    .map_err(|error| self.refused(queue, error))?;
                 while let Some(bio) = self.queues[queue].admitted() {
-                    if let Some(worker) = self.issuing_worker(bio) {
+                    if !self.one_call_each {
+                        self.issue_rest(bio)?;
+                    } else if let Some(worker) = self.issuing_worker(bio) {
                         self.unblock(worker)?;
                     }
                 }
@@ -852,7 +983,7 @@ impl Engine {
                     at.request.op = Op::Write;
                     at.stage = Stage::Data;
                     at.issued_ns = now_ns;
-                    self.issue(slot)?;
+                    self.issue(slot, false)?;
                     return self.unplug();
                 }
                 let is_last = stream.syncs_between
@@ -921,7 +1052,13 @@ impl Engine {
                 self.load.alarm(at_ns, Alarm::Slot(slot));
             }
         }
-        self.fill(worker)
+        if self.one_call_each {
+            return self.fill(worker);
+        }
+        if !std::mem::replace(&mut self.load.workers[worker].is_ready, true) {
+            self.ready.push_back(worker as u32);
+        }
+        Ok(())
     }
 
     /// Empties the write caches of all drives for a slot; the number of drives.

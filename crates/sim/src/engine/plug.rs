@@ -1,4 +1,4 @@
-//! A plug: requests of one of md's threads, gathered and merged before they reach the queues (`blk_start_plug`).
+//! A plug: requests of one thread, gathered and merged before they reach the queues (`blk_start_plug`).
 //!
 //! Linux 6.1 `block/blk-mq.c` (`blk_add_rq_to_plug`, `blk_mq_dispatch_plug_list`), `block/blk-merge.c`
 //! (`blk_attempt_plug_merge`).
@@ -62,8 +62,12 @@ impl Plug {
     }
 
     /// The next request on the way out: all of the queue that got the newest one, oldest first, then the next queue.
-    pub(crate) fn take(&mut self) -> Option<(u32, Chain)> {
+    /// `reverses`: a queue that gets its requests the newest first if all are for it (`queue_rqs`).
+    pub(crate) fn take(&mut self, reverses: impl Fn(u32) -> bool) -> Option<(u32, Chain)> {
         let queue = self.entries.last()?.0;
+        if !self.several && reverses(queue) {
+            return self.entries.pop();
+        }
         let at = self.entries.iter().position(|(of, _)| *of == queue)?;
         Some(self.entries.remove(at))
     }

@@ -19,8 +19,10 @@ const FLUSH: u64 = u64::MAX;
 pub(crate) struct Limits {
     /// Limit of requests: in all, or of each kind (synchronous or not) before blk-mq.
     pub(crate) requests: u32,
-    /// blk-mq: one pool, waiters are woken in batches.
+    /// blk-mq: one pool, threads that wait are woken in batches.
     pub(crate) multi_queue: bool,
+    /// Requests that must be free again before threads are woken (`sbq_calc_wake_batch`).
+    pub(crate) wake_batch: u32,
     /// Commands at the drive.
     pub(crate) depth: u32,
     /// Blocks of a request.
@@ -28,6 +30,9 @@ pub(crate) struct Limits {
     /// A flush waits until nothing else is at the drive, and nothing else until it is done (ATA: FLUSH CACHE is no
     /// queued command).
     pub(crate) flush_alone: bool,
+    /// The elevator is asked for one request more than the drive takes (`__blk_mq_do_dispatch_sched`: the request
+    /// that finds no tag stays in the hardware queue). An ATA drive's adapter counts before it asks.
+    pub(crate) takes_one_ahead: bool,
 }
 
 /// The state of a block request besides what elevators see.
@@ -37,6 +42,52 @@ struct RequestState {
     last: u32,
     arrived_ns: u64,
     dispatched_ns: u64,
+}
+
+/// Threads that sleep until a request is free (`sbitmap_queue`): each in one of eight lists in turn.
+#[derive(Default)]
+struct Waiters {
+    lists: [VecDeque<Chain>; 8],
+    count: u32,
+    /// The list of the next thread that sleeps, and the one that is looked at next.
+    sleeps_in: usize,
+    wakes: usize,
+}
+
+impl Waiters {
+    fn push(&mut self, chain: Chain) {
+        let len = self.lists.len();
+        let last = &self.lists[(self.sleeps_in + len - 1) % len];
+        let sleeps = last
+            .back()
+            .is_some_and(|waits| waits.request.context == chain.request.context);
+        let list = if sleeps {
+            (self.sleeps_in + len - 1) % len
+        } else {
+            let list = self.sleeps_in;
+            self.sleeps_in = (list + 1) % len;
+            list
+        };
+        self.lists[list].push_back(chain);
+        self.count += 1;
+    }
+
+    /// The next list with threads.
+    fn next_list(&mut self) -> usize {
+        loop {
+            let list = self.wakes;
+            self.wakes = (list + 1) % self.lists.len();
+            if !self.lists[list].is_empty() || self.count == 0 {
+                return list;
+            }
+        }
+    }
+
+    fn take(&mut self, list: usize) -> Option<Chain> {
+        let chain = self.lists[list].pop_front()?;
+        self.count -= 1;
+        Some(chain)
+    }
 }
 
 /// A queue and its drive.
@@ -56,6 +107,7 @@ pub(crate) struct Queue {
     allocated: [u32; 2],
     /// Bios that wait for a request.
     waiting: [VecDeque<Chain>; 2],
+    waiters: Waiters,
     /// First bios of those that waited and have a request since.
     admitted: Vec<u32>,
     freed: u32,
@@ -63,6 +115,8 @@ pub(crate) struct Queue {
     busy_since_ns: u64,
     flushes_waiting: Vec<u32>,
     flushes_running: Vec<u32>,
+    /// Taken from the elevator, and without room at the drive (`hctx->dispatch`).
+    ahead: Option<Id>,
 }
 
 /// A command that the drive has finished.
@@ -103,12 +157,14 @@ impl Queue {
             by_end: Sorted::default(),
             allocated: [0; 2],
             waiting: Default::default(),
+            waiters: Waiters::default(),
             admitted: Vec::new(),
             freed: 0,
             at_drive: 0,
             busy_since_ns: 0,
             flushes_waiting: Vec::new(),
             flushes_running: Vec::new(),
+            ahead: None,
             limits,
             drive,
         }
@@ -117,6 +173,11 @@ impl Queue {
     /// Longest request, blocks.
     pub(crate) fn max_blocks(&self) -> u32 {
         self.limits.max_blocks
+    }
+
+    /// False with `none`: its requests go to the drive as they come.
+    pub(crate) fn has_elevator(&self) -> bool {
+        self.merges
     }
 
     /// Time at which the elevator wants to be called.
@@ -155,7 +216,11 @@ impl Queue {
         let queued = !self.limits.multi_queue && !self.waiting[pool].is_empty();
         if self.allocated[pool] >= self.limits.requests || queued {
             self.figures.request_waits += 1;
-            self.waiting[pool].push_back(chain);
+            if self.limits.multi_queue {
+                self.waiters.push(chain);
+            } else {
+                self.waiting[pool].push_back(chain);
+            }
             return Ok(true);
         }
         self.admit(now_ns, chain, pool)?;
@@ -293,14 +358,27 @@ impl Queue {
         if !self.flushes_waiting.is_empty() {
             self.run_flush(now_ns)?;
         }
-        while self.may_submit() && self.elevator.waiting() > 0 {
+        if self.may_submit()
+            && let Some(id) = self.ahead.take()
+        {
+            self.submit(now_ns, id)?;
+        }
+        while self.elevator.waiting() > 0 && self.ahead.is_none() {
+            let has_room = self.may_submit();
+            if !has_room && !self.limits.takes_one_ahead {
+                break;
+            }
             let Some(id) = self.elevator.dispatch(now_ns, self.requests.as_slice()) else {
                 break;
             };
             if self.merges {
                 self.ends.remove(&mut self.by_end, id);
             }
-            self.submit(now_ns, id)?;
+            if has_room {
+                self.submit(now_ns, id)?;
+            } else {
+                self.ahead = Some(id);
+            }
         }
         Ok(())
     }
@@ -335,12 +413,7 @@ impl Queue {
 
     /// Records the finished command; its place is free again.
     #[inline]
-    pub(crate) fn finish(
-        &mut self,
-        now_ns: u64,
-        completion: &Completion,
-        bios: &mut Slab<Bio>,
-    ) -> Result<Finished, SubmitError> {
+    pub(crate) fn finish(&mut self, now_ns: u64, completion: &Completion) -> Finished {
         self.at_drive -= 1;
         if self.at_drive == 0 {
             self.figures.busy_ns += now_ns - self.busy_since_ns;
@@ -348,7 +421,7 @@ impl Queue {
         self.figures.phases(completion);
         if completion.id == FLUSH {
             self.figures.flushes += 1;
-            return Ok(Finished::Flush);
+            return Finished::Flush;
         }
         let id = completion.id as Id;
         let request = *self.requests.get(id);
@@ -360,48 +433,82 @@ impl Queue {
         self.figures
             .served(&request, beside.dispatched_ns - beside.arrived_ns);
         self.requests.remove(id);
-        let pool = self.pool(request.sync);
-        self.allocated[pool] -= 1;
-        if !self.waiting[pool].is_empty() {
-            self.wake(now_ns, pool, bios)?;
-        }
-        Ok(Finished::Request {
+        self.allocated[self.pool(request.sync)] -= 1;
+        Finished::Request {
             first: beside.first,
             request,
             arrived_ns: beside.arrived_ns,
             dispatched_ns: beside.dispatched_ns,
-        })
+        }
     }
 
-    /// Requests have become free: bios that waited get them, in batches with blk-mq (`sbitmap_queue_wake_up`).
-    fn wake(&mut self, now_ns: u64, pool: usize, bios: &mut Slab<Bio>) -> Result<(), SubmitError> {
+    /// A request of this kind is free again: bios that wait for one may get it.
+    #[inline]
+    pub(crate) fn freed(
+        &mut self,
+        now_ns: u64,
+        sync: bool,
+        bios: &mut Slab<Bio>,
+    ) -> Result<(), SubmitError> {
+        if self.limits.multi_queue {
+            return self.wake_batch(now_ns, bios);
+        }
+        let pool = self.pool(sync);
+        while self.allocated[pool] < self.limits.requests
+            && let Some(chain) = self.waiting[pool].pop_front()
+        {
+            self.give(now_ns, chain, pool, bios)?;
+        }
+        Ok(())
+    }
+
+    /// `sbitmap_queue_wake_up`: after a batch of requests some of the threads of one waiting list are woken.
+    fn wake_batch(&mut self, now_ns: u64, bios: &mut Slab<Bio>) -> Result<(), SubmitError> {
+        if self.waiters.count == 0 {
+            return Ok(());
+        }
         self.freed += 1;
-        let batch = if self.limits.multi_queue {
-            (self.limits.requests / 8).clamp(1, 8)
-        } else {
-            1
-        };
-        if self.freed < batch && self.allocated[pool] > 0 {
+        let batch = self.limits.wake_batch;
+        if self.freed < batch && self.allocated[0] > 0 {
             return Ok(());
         }
         self.freed = 0;
-        let mut woken = None;
-        while self.allocated[pool] < self.limits.requests
-            && let Some(&chain) = self.waiting[pool].front()
+        let list = self.waiters.next_list();
+        let (mut woken, mut thread) = (0, None);
+        while self.allocated[0] < self.limits.requests
+            && let Some(chain) = self.waiters.lists[list].front()
         {
-            // Each thread sleeps in a queue of its own (`bt_wait_ptr`), and one queue at a time is woken.
-            let thread = *woken.get_or_insert(chain.request.context);
-            if self.limits.multi_queue && chain.request.context != thread {
+            // Further bios of a thread follow as soon as it runs.
+            if thread.replace(chain.request.context) != Some(chain.request.context) {
+                woken += 1;
+            }
+            if woken > batch {
                 break;
             }
-            self.waiting[pool].pop_front();
-            self.admitted.push(chain.first);
-            if self.merges && self.elevator.waiting() > 0 && self.merge(now_ns, chain, bios) {
-                continue;
+            if let Some(chain) = self.waiters.take(list) {
+                self.give(now_ns, chain, 0, bios)?;
             }
-            self.admit(now_ns, chain, pool)?;
         }
         Ok(())
+    }
+
+    /// A bio that waited gets a request.
+    fn give(
+        &mut self,
+        now_ns: u64,
+        chain: Chain,
+        pool: usize,
+        bios: &mut Slab<Bio>,
+    ) -> Result<(), SubmitError> {
+        self.admitted.push(chain.first);
+        if self.merges
+            && self.elevator.waiting() > 0
+            && self.elevator.merges_inserted()
+            && self.merge(now_ns, chain, bios)
+        {
+            return Ok(());
+        }
+        self.admit(now_ns, chain, pool)
     }
 
     /// End of the list of a request's bios.

@@ -50,6 +50,8 @@ pub(crate) struct Work {
     next: u32,
     /// The next row of a batch of full stripes, which are written together.
     batched: u32,
+    /// Another write that became a part of this one.
+    joined: u32,
 }
 
 /// The step of a row that is under way.
@@ -209,7 +211,16 @@ impl Stripes {
             head,
             next: NONE,
             batched: NONE,
+            joined: NONE,
         });
+        if write && let Some(kept) = self.open_write(head, &rows) {
+            let kept = self.work.get_mut(kept);
+            kept.rows.full = kept.rows.full.with(&rows.full);
+            kept.rows.partial = kept.rows.partial.with(&rows.partial);
+            let before = std::mem::replace(&mut kept.joined, id);
+            self.work.get_mut(id).joined = before;
+            return;
+        }
         let of = &mut self.heads[head as usize];
         match std::mem::replace(&mut of.last, id) {
             NONE => {
@@ -218,6 +229,20 @@ impl Stripes {
             }
             last => self.work.get_mut(last).next = id,
         }
+    }
+
+    /// A write of other blocks of the row that has not been begun (`add_stripe_bio`; the blocks are taken by
+    /// `ops_run_biodrain`, after the reads).
+    fn open_write(&self, head: u32, rows: &Rows) -> Option<u32> {
+        let last = self.heads[head as usize].last;
+        if last == NONE {
+            return None;
+        }
+        let work = self.work.get(last);
+        let taken = work.rows.full.with(&work.rows.partial);
+        let is_open = work.write && work.stage != Step::Writing;
+        let is_apart = taken.common(&rows.full.with(&rows.partial)).is_empty();
+        (is_open && is_apart).then_some(last)
     }
 
     /// The oldest inactive head becomes active.
@@ -265,7 +290,7 @@ impl Stripes {
         } else {
             (reads(&work.rows, &cached, &missing)?, MemberSet::EMPTY)
         };
-        if work.stage == Step::New && !reads.is_empty() {
+        if !reads.is_empty() {
             let stage = Step::Reading(reads);
             return Ok(Some(self.start(id, stage, reads, STRIPE_BLOCK)));
         }
@@ -349,8 +374,13 @@ impl Stripes {
             } else {
                 self.handle.push_back(work.next);
             }
-            self.work.remove(at);
-            done.push_back(work.slot);
+            let mut part = at;
+            while part != NONE {
+                let Work { slot, joined, .. } = *self.work.get(part);
+                self.work.remove(part);
+                done.push_back(slot);
+                part = joined;
+            }
             at = work.batched;
         }
     }

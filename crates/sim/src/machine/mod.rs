@@ -20,8 +20,10 @@ pub use self::filesystem::FileSystem;
 
 /// Bytes of a block.
 pub(crate) const BLOCK: u64 = 512;
-/// Deepest queue of an ATA drive: a drive with a deeper one queues its flushes too.
+/// Deepest queue of an ATA drive. Deeper ones have a queue for each CPU, and queue their flushes too.
 const ATA_DEPTH: u32 = 32;
+/// `BLKDEV_DEFAULT_RQ`: requests of a queue before blk-mq, and half of the most since (`blk_mq_init_sched`).
+const DEFAULT_REQUESTS: u32 = 128;
 
 /// A machine: host, queues, array, drives.
 #[derive(Debug, Clone, PartialEq)]
@@ -152,6 +154,12 @@ impl DriveSetup {
         }
     }
 
+    /// True for a drive on ATA; `depth`: of its queue.
+    #[must_use]
+    pub fn is_ata(&self, depth: u32) -> bool {
+        depth <= ATA_DEPTH && matches!(self.kind, DriveKind::Sheet(_))
+    }
+
     /// True for a drive without moving heads.
     #[must_use]
     pub fn is_flash(&self) -> bool {
@@ -219,7 +227,10 @@ impl Machine {
         let mut names: Vec<_> = self
             .drives
             .iter()
-            .map(|drive| self.scheduler(drive.is_flash()).name())
+            .map(|setup| {
+                let depth = setup.build().map_or(ATA_DEPTH, |drive| drive.queue_depth());
+                self.scheduler(setup, depth).name()
+            })
             .collect();
         names.sort_unstable();
         names.dedup();
@@ -270,24 +281,30 @@ impl Machine {
             error,
         })?;
         let kernel = self.host.kernel;
-        let scheduler = self.scheduler(setup.is_flash());
         let depth = drive.queue_depth();
+        let is_ata = setup.is_ata(depth);
+        let scheduler = self.scheduler(setup, depth);
         let passes = matches!(scheduler, Scheduler::None | Scheduler::Noop);
         // Without an elevator, blk-mq has no requests but the drive's own tags.
         let requests = match (&scheduler, self.queue.nr_requests) {
             (Scheduler::None, Some(requests)) => requests.min(depth),
             (Scheduler::None, None) => depth,
             (_, Some(requests)) => requests,
-            // Twice the tags of the host adapter (blk_mq_init_sched): 32 for ATA, whatever the drive's depth is set to.
-            (_, None) if kernel.multi_queue() => 2 * depth.clamp(ATA_DEPTH, 128),
-            (_, None) => 128,
+            // Twice the tags of the host adapter: 32 for ATA, whatever the drive's depth is set to.
+            (_, None) if kernel.multi_queue() => {
+                let tags = if is_ata { ATA_DEPTH } else { depth };
+                2 * tags.min(DEFAULT_REQUESTS)
+            }
+            (_, None) => DEFAULT_REQUESTS,
         };
         let limits = Limits {
             requests,
             multi_queue: kernel.multi_queue() || scheduler == Scheduler::None,
+            wake_batch: wake_batch(&scheduler, requests),
             depth,
-            max_blocks: (self.queue.max_request.unwrap_or(DEFAULT_MAX_REQUEST) / BLOCK) as u32,
-            flush_alone: depth <= ATA_DEPTH && !matches!(setup.kind, DriveKind::Server(_)),
+            max_blocks: (self.queue.max_request.unwrap_or(kernel.max_request()) / BLOCK) as u32,
+            flush_alone: is_ata,
+            takes_one_ahead: kernel.multi_queue() && !is_ata,
         };
         let elevator = scheduler.build(setup.is_flash());
         Ok(Queue::new(
@@ -300,10 +317,12 @@ impl Machine {
         ))
     }
 
-    fn scheduler(&self, flash: bool) -> Scheduler {
+    fn scheduler(&self, setup: &DriveSetup, depth: u32) -> Scheduler {
         let kernel = self.host.kernel;
+        let several_queues = setup.is_flash() && !setup.is_ata(depth);
         self.queue.scheduler.clone().unwrap_or_else(|| {
-            Scheduler::named(kernel.default_scheduler(flash), kernel).unwrap_or(Scheduler::None)
+            Scheduler::named(kernel.default_scheduler(several_queues), kernel)
+                .unwrap_or(Scheduler::None)
         })
     }
 
@@ -344,8 +363,21 @@ impl Machine {
     }
 }
 
-/// Longest request unless the machine says otherwise: 512 KiB, as long as most kernels have had it.
-pub(crate) const DEFAULT_MAX_REQUEST: u64 = 512 * 1024;
+/// Requests are bits of several words (`sbitmap_calculate_shift`), and an elevator may promise to use only a part of each
+/// word (`sbitmap_queue_min_shallow_depth`): an eighth of what is left.
+fn wake_batch(scheduler: &Scheduler, requests: u32) -> u32 {
+    let mut word = 64;
+    while requests >= 4 && 4 * word > requests {
+        word /= 2;
+    }
+    let least = match scheduler {
+        Scheduler::Kyber(_) => (word * 3 / 4).max(1),
+        Scheduler::Bfq(_) => (word * 3 / 16).max(1),
+        _ => word,
+    };
+    let usable = requests / word * least + (requests % word).min(least);
+    (usable / 8).clamp(1, 8)
+}
 
 /// Runs a workload on a machine, on the calling thread.
 pub fn simulate(

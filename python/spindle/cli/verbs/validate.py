@@ -7,6 +7,7 @@ import click
 from spindle.cli.exits import Exit, failed
 from spindle.cli.output import json_option
 from spindle.cli.verbs.validate_drives import drives
+from spindle.cli.verbs.validate_grid import grid
 from spindle.cli.verbs.validate_kernel import kernel
 
 
@@ -31,4 +32,5 @@ def maps(directory: str, json: bool) -> Exit:
 
 
 command.add_command(drives)
+command.add_command(grid)
 command.add_command(kernel)

@@ -32,7 +32,7 @@ class Fast:
         machine = _core.Machine.parse(machine_text(case), case.name)
         workload = _core.Workload.parse(workload_text(case), case.name, case.name)
         places = [load.offsets() for load in reversed(case.loads)]
-        simulation = _core.Simulation(machine, workload, trace=True, places=places)
+        simulation = _core.Simulation(machine, workload, trace=True, places=places, one_call_each=True)
         trace = b"".join(iter_pieces(simulation)).decode()
         run = read_figures(simulation.figures()).run
         loads = [_load(load, stream) for load, stream in zip(case.loads, reversed(run.streams), strict=True)]

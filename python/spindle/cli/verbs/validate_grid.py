@@ -1,0 +1,39 @@
+"""`spindle validate grid`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from spindle.cli.exits import Exit, failed
+from spindle.cli.output import json_option
+from spindle.cli.writing import OutputOption, WritingCommand
+
+if TYPE_CHECKING:
+    from spindle.host.outputs import Output
+
+
+@click.command("grid", cls=WritingCommand)
+@click.option("--only", metavar="TEXT", default="", help="Only points whose name contains TEXT.")
+@click.option("--chart", cls=OutputOption, kind="chart", help="Draw the differences to a PNG or SVG file.")
+@json_option
+def grid(only: str, chart: Output | None, json: bool) -> Exit:
+    """Compare the simulator with the real kernel in the lab: the same machines and loads both ways (`make lab-grid`).
+
+    Some 4 CPU minutes. Exit status 1 if a goal is missed.
+    """
+    from spindle.library.validation import validate_grid
+    from spindle.report.terminal.grid import grid_json, grid_page
+
+    compared = validate_grid(only, say=lambda text: print(text, file=sys.stderr))
+    for line in grid_json(compared) if json else grid_page(compared):
+        print(line)
+    if chart is not None:
+        from spindle.library.validation import grid_plot
+
+        grid_plot(compared).write(chart)
+    if not compared.reaches_goals:
+        return failed("a goal is missed")
+    return Exit.FINE
