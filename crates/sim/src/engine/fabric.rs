@@ -28,6 +28,7 @@ pub(crate) struct Fabric {
     pub(crate) rebuild: Option<Rebuild>,
     pub(crate) stripes: Option<Box<Stripes>>,
     pub(crate) superblock: Superblock,
+    pub(crate) flushes: Flushes,
     data_offset: u64,
 }
 
@@ -57,6 +58,22 @@ impl Superblock {
     pub(crate) const SLOT: u32 = u32::MAX;
     /// Blocks from the start of a member (metadata 1.2).
     const PLACE: u64 = 8;
+}
+
+/// Flushes of the array: who waits for the one that is under way, and for the next.
+#[derive(Debug, Default)]
+pub(crate) struct Flushes {
+    /// Members that have not finished.
+    pub(crate) left: u32,
+    pub(crate) running: Vec<u32>,
+    pub(crate) waiting: Vec<u32>,
+    /// Empty; its memory is used again.
+    pub(crate) done: Vec<u32>,
+}
+
+impl Flushes {
+    /// Stands for a slot in flushes of the members.
+    pub(crate) const SLOT: u32 = u32::MAX - 1;
 }
 
 /// How an array is set up, beyond its map.
@@ -100,6 +117,7 @@ impl Fabric {
             candidates: Vec::with_capacity(members as usize),
             rebuild: setup.rebuild,
             stripes,
+            flushes: Flushes::default(),
             superblock: Superblock {
                 active: setup.data_offset == 0,
                 flushed: vec![false; members as usize],

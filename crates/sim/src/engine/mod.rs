@@ -30,8 +30,8 @@ use spindle_workload::{Hold, Op, Workload};
 
 use self::bio::{Bio, Chain, Issuer, Manner, Owner};
 use self::events::{Events, NEVER};
-use self::fabric::Superblock;
 pub(crate) use self::fabric::{Fabric, Setup};
+use self::fabric::{Flushes, Superblock};
 use self::load::{Alarm, Load, Stage};
 use self::plug::Plug;
 use self::queue::Finished;
@@ -693,7 +693,7 @@ impl Engine {
         if fabric.superblock.left > 0 {
             return Ok(());
         }
-        let members = self.flush(Superblock::SLOT);
+        let members = self.flush_drives(Superblock::SLOT);
         if let Target::Array(fabric) = &mut self.target {
             fabric.superblock.left = members;
         }
@@ -840,6 +840,7 @@ impl Engine {
                 for slot in slots.drain(..) {
                     match slot {
                         Superblock::SLOT => self.superblock_step(queue, false)?,
+                        Flushes::SLOT => self.member_flushed()?,
                         slot => self.part_done(slot)?,
                     }
                 }
@@ -1061,8 +1062,53 @@ impl Engine {
         Ok(())
     }
 
-    /// Empties the write caches of all drives for a slot; the number of drives.
+    /// Empties the write caches of all drives for a slot; the number of its parts. md flushes its members once at a time,
+    /// and all who come meanwhile share the next time (`md_flush_request`).
     fn flush(&mut self, slot: u32) -> u32 {
+        let Target::Array(fabric) = &mut self.target else {
+            return self.flush_drives(slot);
+        };
+        fabric.flushes.waiting.push(slot);
+        if fabric.flushes.left == 0 {
+            self.begin_flush();
+        }
+        1
+    }
+
+    fn begin_flush(&mut self) {
+        let left = self.flush_drives(Flushes::SLOT);
+        if let Target::Array(fabric) = &mut self.target {
+            let flushes = &mut fabric.flushes;
+            flushes.left = left;
+            std::mem::swap(&mut flushes.running, &mut flushes.waiting);
+        }
+    }
+
+    /// A member has been flushed for md.
+    fn member_flushed(&mut self) -> Result<(), SimError> {
+        let Target::Array(fabric) = &mut self.target else {
+            return Ok(());
+        };
+        fabric.flushes.left -= 1;
+        if fabric.flushes.left > 0 {
+            return Ok(());
+        }
+        let mut slots = std::mem::take(&mut fabric.flushes.done);
+        std::mem::swap(&mut slots, &mut fabric.flushes.running);
+        if !fabric.flushes.waiting.is_empty() {
+            self.begin_flush();
+        }
+        for slot in slots.drain(..) {
+            self.part_done(slot)?;
+        }
+        if let Target::Array(fabric) = &mut self.target {
+            fabric.flushes.done = slots;
+        }
+        Ok(())
+    }
+
+    /// Flushes every drive that is there; their number.
+    fn flush_drives(&mut self, slot: u32) -> u32 {
         let mut drives = 0;
         for queue in 0..self.queues.len() {
             let present = match &self.target {
