@@ -243,10 +243,15 @@ fn neighbours_are_merged_while_they_wait() {
         let machine = machine(&format!(
             "[host]\nkernel = '2.6.32'\n[queue]\nscheduler = '{scheduler}'\n[[drive]]\nmodel = 'HDS725050KLA360'\nqueue_depth = 1"
         ));
-        let figures = run(
-            &machine,
+        let load = workload(
             "requests = 20000\n[[stream]]\nname = 's'\npattern = 'sequential'\nsize = '4KiB'\ndepth = 64",
         );
+        // Otherwise the plug of a call merges them.
+        let options = SimOptions {
+            one_call_each: true,
+            ..SimOptions::default()
+        };
+        let figures = simulate(&machine, &load, options).unwrap();
         let of = &figures.drives[0];
         assert_eq!(of.read_bytes, 20_000 * 4096);
         assert_eq!(
