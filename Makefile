@@ -19,7 +19,7 @@ AGENT  := build/spindle-agent
 SECONDS ?= 60
 CRATE ?= array
 # Folders of tests that run side by side: they wait more than they compute.
-WORKERS ?= 3
+WORKERS ?= 2
 # `make test` draws the same cases each time; another seed draws others.
 PROPTEST_SEED ?= 1
 
@@ -40,7 +40,8 @@ test-rust:
 	PROPTEST_RNG_SEED=$(PROPTEST_SEED) cargo test --workspace --quiet
 
 test-python: $(VENV)/built $(VENV)/test-tools
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m 'not alone'
+	$(BIN)/python -m pytest -m alone
 
 # Folders of tests that start few programs: all of `tests` takes hours under this measurement.
 COVERED ?= $(addprefix tests/,library result formats report inspect doctor monitor campaigns)

@@ -26,6 +26,10 @@ for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
+# pytest-xdist gives its workers a size that their terminals do not have.
+for variable in ("COLUMNS", "LINES"):
+    os.environ.pop(variable, None)
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--review", action="store_true", help="only the tests that try to break a promise (promises.toml)")
@@ -33,6 +37,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "alone: compares rates or times; `make test` runs it with no other test beside it"
+    )
     config.addinivalue_line("markers", "promise(number, ...): tries to break a promise of tests/promises.toml")
     if config.getoption("--review"):
         config.pluginmanager.register(Review(), "review")

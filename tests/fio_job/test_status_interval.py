@@ -14,7 +14,7 @@ from program import ended, spindle, started
 from spindle import formats
 from spindle.result.record import ImportedRecord
 
-pytestmark = pytest.mark.promise(21)
+pytestmark = [pytest.mark.promise(21), pytest.mark.alone]
 
 JOB = ["--name=a", "--ioengine=null", "--size=1g", "--rate_iops=200", "--time_based"]
 

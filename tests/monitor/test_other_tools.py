@@ -204,6 +204,7 @@ def wait_for(intervals: int, ours: Path, theirs: Path, name: str) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.alone
 def test_beside_iostat_under_a_real_load_every_column_agrees(bench: Any) -> None:
     """Both watch an idle device, on which then a load of a fixed number of requests begins and ends; so both must
     account for exactly that load, whatever their phases."""

@@ -261,6 +261,7 @@ def counted(device: str, group: Path) -> None:
         limits.write_text(f"{number} {1 << 50}")
 
 
+@pytest.mark.alone
 def test_the_io_of_a_control_group_is_reported_under_its_name(bench: Any) -> None:
     from spindle.host.devices import HERE
     from spindle.monitor.cgroups import hierarchy

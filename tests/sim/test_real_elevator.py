@@ -27,7 +27,7 @@ SIZE = 512 << 20
 MIN_QUEUE = 150
 """Below this on average the elevator was hardly used: the machine had no CPU left for the threads."""
 
-pytestmark = pytest.mark.usefixtures("need_root")
+pytestmark = [pytest.mark.usefixtures("need_root"), pytest.mark.alone]
 
 
 def kernel() -> str:
