@@ -15,11 +15,12 @@ import itertools
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
+
+from spindle import _core
+from spindle.lab import session
 
 MACHINE = """
 [[drive]]
@@ -64,21 +65,27 @@ def cases() -> Iterator[tuple[str, int, str]]:
         drives = max(DRIVES[number % len(DRIVES)], 4 if level == "raid6" else 3)
         members = f"$(ls /dev/vd* | head -{drives})"
         create = f"mdadm --create /dev/md0 --run {options} --raid-devices={drives} {members} 2>/dev/null"
-        yield f"{level} {drives} {system} {load}", drives, f"{create}; {make}; {do}; sync"
+        yield (
+            f"{level} {drives} {system} {load}",
+            drives,
+            f"{create}; {make}; {do}; sync; umount /mnt 2>/dev/null; true",
+        )
 
 
 def digest(drives: int, script: str) -> str:
     """Digest of trace and output of one run."""
-    with tempfile.TemporaryDirectory() as folder:
-        machine, trace = Path(folder, "m.toml"), Path(folder, "t.csv")
-        machine.write_text(MACHINE.format(drives=drives))
-        program = str(Path(sys.executable).with_name("spindle"))
-        ended = subprocess.run(
-            [program, "lab", "exec", str(machine), "--trace", str(trace), "--", "sh", "-c", script],
-            capture_output=True,
-            check=True,
-        )
-        return hashlib.sha1(trace.read_bytes() + ended.stdout).hexdigest()
+    machine = _core.Machine.parse(MACHINE.format(drives=drives), "equal")
+    said = bytearray()
+    outcome = session.execute(
+        machine,
+        ["sh", "-c", script],
+        lambda is_error, data: said.extend(b"" if is_error else data),
+        is_traced=True,
+        time_limit_s=600,
+    )
+    assert outcome.status == 0
+    assert outcome.trace is not None
+    return hashlib.sha1(outcome.trace.encode() + said).hexdigest()
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from program import Ended, spindle
+from program import Ended, inside, spindle, started, wait_until
 from spindle.lab import load
 from spindle.lab.errors import LabMissing
 
@@ -48,6 +48,20 @@ def test_drives_that_ignore_flushes_are_caught(machine: Path) -> None:
 def test_equal_seeds_give_equal_cuts(machine: Path) -> None:
     first, again, other = (cut(machine, "--cuts", "1", "--seed", seed).out for seed in ("5", "5", "6"))
     assert first == again != other
+
+
+def test_a_killed_series_leaves_no_process_and_no_file(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = machine.parent / "temporary"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    process = started("durability", str(machine), "--kernel", "--cuts", "50", cwd=machine.parent)
+    try:
+        # The folder of the drives, and that of a boot.
+        wait_until(lambda: len(list(folder.iterdir())) > 1 and bool(inside(folder)))
+    finally:
+        process.kill()
+        process.communicate()
+    wait_until(lambda: not inside(folder) and not list(folder.iterdir()))
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from program import spindle
 from spindle.lab import cache, kernel, source
 from spindle.lab.errors import LabError, LabMissing
 
@@ -26,6 +27,20 @@ def put(version: str, hz: int, digest: str) -> cache.Kernel:
 def test_without_a_kernel_one_line_says_how_to_get_it() -> None:
     with pytest.raises(LabMissing, match=r"^the lab's kernel is not built; `spindle lab build` \(or `make lab`\)"):
         kernel.current()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("lab", "exec", "one-sata", "--", "true"),
+        ("run", "randomio", "one-sata", "--kernel"),
+        ("durability", "one-sata", "--kernel"),
+    ],
+)
+def test_each_verb_says_in_one_line_how_to_get_it(command: tuple[str, ...]) -> None:
+    ended = spindle(*command)
+    assert ended.status == 2
+    assert "`spindle lab build` (or `make lab`)" in ended.complaint
 
 
 def test_the_newest_kernel_of_this_configuration_is_used() -> None:

@@ -178,6 +178,13 @@ def running(boot: Boot) -> Iterator[Running]:
 
 
 @contextmanager
+def passing_folder() -> Iterator[Path]:
+    """A folder that disappears even if Spindle is killed."""
+    with _folder() as (folder, _):
+        yield folder
+
+
+@contextmanager
 def _folder() -> Iterator[tuple[Path, IO[bytes]]]:
     """A folder that disappears even if Spindle is killed, and the pipe of the process that sees to it."""
     folder = Path(tempfile.mkdtemp(prefix="spindle-lab-"))

@@ -17,7 +17,7 @@ from spindle.lab import initramfs
 from spindle.lab.assembly import FOLDER, Setup, in_order
 from spindle.lab.errors import LabError
 from spindle.lab.load import find_agent
-from spindle.lab.machine import ERRORS, TERMINAL, Boot, BootReport, running
+from spindle.lab.machine import ERRORS, TERMINAL, Boot, BootReport, passing_folder, running
 from spindle.result.durability import Cut, Findings, Header, Journal, Plan, TestDetails, TestedTarget
 from spindle.result.record import utc_now
 
@@ -99,12 +99,12 @@ def _cut(order: CutOptions, number: int, begin_ns: int) -> Cut:
     at_ns = begin_ns + round(draw.uniform(0.05, 1) * order.window_s * 1e9)
     faults = [f"{drive} at {begin_ns}ns: ignores flushes" for drive in order.lying]
     faults.append(f"at {at_ns}ns: power cut, seed {draw.randrange(1 << 32)}")
-    with tempfile.TemporaryDirectory(prefix="spindle-cut-") as name:
-        report, journal, said = _boot(order, _writers(order, []), {_HEADER: header}, faults, Path(name))
+    with passing_folder() as disks:
+        report, journal, said = _boot(order, _writers(order, []), {_HEADER: header}, faults, disks)
         if not report.lost_power:
             raise LabError(f"in the lab: the writers ended before the power was cut: {said}")
         check = [*order.place.again, f"spindle-agent check --journal /{_JOURNAL} --target {order.place.path} >&3"]
-        _, found, said = _boot(order, check, {_JOURNAL: journal}, disks=Path(name))
+        _, found, said = _boot(order, check, {_JOURNAL: journal}, disks=disks)
     findings = msgspec.json.decode(found, type=Findings) if found else None
     return Cut(at_ns=at_ns, findings=findings, said=None if findings else said)
 
