@@ -141,6 +141,14 @@ def test_the_time_limit_ends_a_command_that_waits_for_ever(four: Path) -> None:
     assert ended == (1, "", "spindle: the command still ran at 5 s of virtual time, the limit\n")
 
 
+def test_a_lab_ends_although_the_kernel_has_requests_under_way(four: Path) -> None:
+    four.write_text(four.read_text().replace("raid5", "raid0").replace("count = 4", "count = 3").replace("256", "32"))
+    script = """mdadm --create /dev/md0 --run --level=0 --chunk=64 --raid-devices=3 /dev/vd[abc] 2>/dev/null
+        mkfs.ext4 -q /dev/md0; mount /dev/md0 /mnt; dd if=/dev/zero of=/mnt/f bs=1M count=8 2>/dev/null; sync"""
+    for pause in range(0, 40, 5):
+        assert in_lab(four, f"{script}; sleep 0.0{pause:02}; echo done") == (0, "done\n", "")
+
+
 def test_a_fault_that_is_not_one_shows_the_forms(four: Path) -> None:
     ended = in_lab(four, "true", "--fault", "vda at 1s: burns")
     assert ended.status != 0

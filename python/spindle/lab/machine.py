@@ -35,6 +35,9 @@ _JANITOR = 'read -r group; if ! read -r rest; then [ -z "$group" ] || kill -s KI
 """Waits until its pipe is closed; kills the kernel unless its end was reported; removes the folder. So nothing is left
 even if Spindle is killed."""
 
+_SILENCE = 30
+"""Half seconds of real time that a kernel may take to end after its command has: its power-off can wait for ever for a
+request of its own."""
 _LOG_LINES = 3
 """Lines of the kernel's log in an error."""
 
@@ -94,14 +97,18 @@ class Running:
 
     def output(self) -> Iterator[tuple[int, bytes]]:
         """Yield output of the consoles until the end: (console, bytes)."""
+        silent = 0
         while (piece := self.lab.output(0.5)) is not None:
             port, data = piece
+            silent = 0 if data else silent + 1
             if port == CONTROL:
                 self._note(data)
             elif data:
                 yield port, data
             elif self.process.poll() is not None:
                 self._release()
+            elif self.status is not None and silent > _SILENCE:
+                self.process.kill()
 
     def end(self) -> BootReport:
         """The report, after the last output. Raises RunError or LabError."""
