@@ -35,9 +35,10 @@ _PRINTED = (
     "bdi/max_ratio",
 )
 """Attributes that were printed before each measurement, each by a process: they move its begin."""
-_READINGS, _READINGS_RAID1 = 16, 15
-"""Readings of the clock, 256 ns each, before the measurement. Its place in a timer tick decides which request a tick
-delays, and between threads that race. So many put it where the measured cases began, as their traces say.
+_READINGS, _READINGS_RAID1, _READINGS_OF_TWO = 16, 15, 51
+"""Readings of the clock, 256 ns each, before the measurement; the last for two loads. Its place in a timer tick decides
+which request a tick delays, and between threads that race. So many put it where the measured cases began, as their
+traces say.
 """
 
 
@@ -71,10 +72,15 @@ def memory_mib(case: Case) -> int:
 def script(case: Case) -> str:
     """Return the commands of a case for the shell. Raises NotModelled."""
     printed = " ".join(f"$(cat /sys/block/{_device(case)}/{name} 2>/dev/null)" for name in _PRINTED)
-    readings = _READINGS_RAID1 if case.level == "raid1" else _READINGS
-    timed = f"load timed /dev/{MARKER} {readings} {_command(case)} >{_FIGURES} 2>{_ERRORS}"
+    timed = f"load timed /dev/{MARKER} {_readings(case)} {_command(case)} >{_FIGURES} 2>{_ERRORS}"
     steps = [*_queues(case), *_array(case), *_file_system(case), f": {printed}", "sleep 1", timed]
     return "\n".join([*steps, f"status=$?; cat {_FIGURES}*; cat {_ERRORS} >&2; exit $status", ""])
+
+
+def _readings(case: Case) -> int:
+    if len(case.loads) > 1:
+        return _READINGS_OF_TWO
+    return _READINGS_RAID1 if case.level == "raid1" else _READINGS
 
 
 def _device(case: Case) -> str:
@@ -99,9 +105,9 @@ def _array(case: Case) -> Iterator[str]:
         yield f"sleep 1; {_DD} if=/dev/md0 of=/dev/null bs=4096 count=1 2>/dev/null"
         gone = ["vdb"] if case.level == "raid1" else ["vdc", "vdd"]
         for drive in gone[: case.degraded]:
-            yield f"mdadm -q /dev/md0 -f /dev/{drive}; mdadm -q /dev/md0 --remove faulty; sleep 1"
+            yield f"mdadm -q /dev/md0 -f /dev/{drive}; sleep 1; mdadm -q /dev/md0 --remove faulty"
     if case.operation.startswith("rebuild"):
-        yield f"mdadm -q /dev/md0 -f /dev/{_REBUILT}; mdadm -q /dev/md0 --remove faulty; sleep 1"
+        yield f"mdadm -q /dev/md0 -f /dev/{_REBUILT}; sleep 1; mdadm -q /dev/md0 --remove faulty"
         yield f"{_DD} if=/dev/zero of=/dev/{_REBUILT} bs=1M count=1 conv=fdatasync 2>/dev/null"
     if case.operation == "rebuild-limit20000":
         yield "echo 20000 >/proc/sys/dev/raid/speed_limit_max"
