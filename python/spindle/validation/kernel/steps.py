@@ -167,10 +167,15 @@ def _command(case: Case) -> str:
     loads = [f"{_PRIORITIES[load.priority]}{_requests(file, load)}" for load in case.loads]
     if len(loads) == 1:
         return loads[0]
-    # The last command is not `load`: the shell would become it, while the measured ones were its children.
-    between, last = ("; ", "true") if case.one_after_another else (" & ", "wait")
-    joined = "".join(f"{load} >{_FIGURES}.{at}{between}" for at, load in enumerate(loads)) + last
-    return f"{_SHELL} -c {shlex.quote(joined)}"
+    # Loads race, so they are started as the measured ones were. None is the shell's last command: the shell would
+    # become that load.
+    after_first, after_second = " & ", "; wait"
+    if case.one_after_another:
+        after_first, after_second = "; ", "; true"
+    elif case.operation == "prio":
+        after_second = " & wait"
+    first, second = (f"{load} >{_FIGURES}.{at}" for at, load in enumerate(loads))
+    return f"{_SHELL} -c {shlex.quote(first + after_first + second + after_second)}"
 
 
 def _until(command: str, file: str, value: str) -> str:
