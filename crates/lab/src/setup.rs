@@ -29,6 +29,8 @@ pub struct KernelSetup {
     pub filesystem: Option<FileSystem>,
     /// Memory, bytes.
     pub memory_bytes: Option<u64>,
+    /// Files of `/proc/sys/vm` that the machine file sets.
+    pub vm: BTreeMap<&'static str, u64>,
     /// CPU time of a request, ns.
     pub cpu_per_request_ns: u64,
 }
@@ -88,6 +90,7 @@ impl KernelSetup {
             read_ahead_kib: machine.queue.read_ahead.map(|bytes| bytes / 1024),
             filesystem: machine.filesystem.clone(),
             memory_bytes: machine.host.memory,
+            vm: machine.host.dirty.changed(),
             cpu_per_request_ns: machine.host.cpu_per_request_ns,
         })
     }

@@ -12,18 +12,8 @@ pub enum SimError {
     /// Phases are loads of their own.
     #[error("a workload of phases is run phase by phase")]
     Phases,
-    /// Buffered I/O.
-    #[error(
-        "stream \"{stream}\": buffered I/O needs a page cache, which is not modelled; set `direct = true`"
-    )]
-    Buffered {
-        /// Stream's name.
-        stream: String,
-    },
     /// A mapping.
-    #[error(
-        "stream \"{stream}\": a mapping needs a page cache, which is not modelled; leave out `mapped`"
-    )]
+    #[error("stream \"{stream}\": a mapping is not modelled; leave out `mapped`")]
     Mapped {
         /// Stream's name.
         stream: String,

@@ -19,6 +19,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+mod cache;
 pub mod elevator;
 mod engine;
 mod error;
@@ -35,8 +36,8 @@ pub use error::SimError;
 pub use figures::{DriveFigures, RebuildFigures, SimFigures};
 pub use kernel::Kernel;
 pub use machine::{
-    ArraySetup, BitmapSetup, DriveKind, DriveSetup, FileSystem, Host, Machine, QueueSetup,
-    RebuildSetup, UnknownMachine, machine_names, machine_text, simulate,
+    ArraySetup, BitmapSetup, DirtyLimits, DriveKind, DriveSetup, FileSystem, Host, Machine,
+    QueueSetup, RebuildSetup, UnknownMachine, machine_names, machine_text, simulate,
 };
 pub use many::simulate_many;
 pub use progress::{Progress, StreamCounts};

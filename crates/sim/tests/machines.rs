@@ -36,9 +36,9 @@ fn mistakes_are_reported_with_file_line_and_allowed_values() {
             "kernel version",
         ),
         (
-            format!("[host]\npage_cache = true\n{}", drives(1)),
+            format!("[host]\ndirty_ratio = 101\n{}", drives(1)),
             "m.toml:2:",
-            "not modelled",
+            "dirty_ratio",
         ),
         (
             format!("[array]\nlevel = 'raid5'\nchunk = '48KiB'\n{}", drives(4)),

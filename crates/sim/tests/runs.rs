@@ -332,15 +332,9 @@ fn what_is_not_modelled_is_refused_in_one_line() {
         assert!(!text.contains('\n'));
         (error, text)
     };
-    let (error, text) =
-        refused("seconds = 1\n[[stream]]\nname = 'log'\nsize = '4KiB'\ndirect = false");
-    assert!(matches!(error, SimError::Buffered { .. }));
-    assert!(
-        text.contains("log") && text.contains("direct = true"),
-        "{text}"
-    );
-    let (error, _) = refused("seconds = 1\n[[stream]]\nname = 's'\nmapped = true");
+    let (error, text) = refused("seconds = 1\n[[stream]]\nname = 'log'\nmapped = true");
     assert!(matches!(error, SimError::Mapped { .. }));
+    assert!(text.contains("log") && text.contains("mapped"), "{text}");
     let (error, _) =
         refused("seconds = 1\n[[stream]]\nname = 's'\nsize = '4KiB'\ntrim_fraction = 0.5");
     assert!(matches!(error, SimError::Trim { .. }));

@@ -57,6 +57,7 @@ class Setup(Struct, frozen=True):
     read_ahead_kib: int | None
     filesystem: FileSystem | None
     memory_bytes: int | None
+    vm: dict[str, int]
     cpu_per_request_ns: int
 
     @property
@@ -83,6 +84,8 @@ class Setup(Struct, frozen=True):
         return in_order(self.script())
 
     def _queues(self) -> Iterator[str]:
+        for name, value in self.vm.items():
+            yield f"echo {value} >/proc/sys/vm/{name}"
         for drive in self.drives:
             queue = f"/sys/block/{drive.device}/queue"
             # md reads it when the array starts.

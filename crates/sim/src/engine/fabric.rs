@@ -30,6 +30,8 @@ pub(crate) struct Fabric {
     pub(crate) superblock: Superblock,
     pub(crate) flushes: Flushes,
     data_offset: u64,
+    /// Longest request that md takes in one piece, bytes.
+    longest: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,6 +126,7 @@ impl Fabric {
                 ..Superblock::default()
             },
             data_offset: setup.data_offset,
+            longest: array.queue_limits().max_request,
             array,
         };
         fabric.probe();
@@ -188,13 +191,37 @@ impl Fabric {
         }
     }
 
-    /// md splits at chunks; the queues of the members merge pieces that touch.
+    /// md splits at its longest request, then at chunks; the queues of the members merge pieces that touch. RAID0 sends what
+    /// is beyond the end of the chunk first (Linux 6.1.53 `raid0_make_request`).
     fn pieces(
         &self,
         offset: u64,
         len: u64,
         out: &mut Vec<MemberRequest>,
     ) -> Result<(), ArrayError> {
+        let (Level::Raid0, Some(chunk)) = (self.array.level(), self.array.chunk()) else {
+            return self.pieces_in_order(offset, len, out);
+        };
+        let (mut at, end) = (offset, offset + len);
+        while at < end {
+            let until = end.min(at + self.longest);
+            let boundary = until.min((at / chunk + 1) * chunk);
+            self.pieces_in_order(boundary, until - boundary, out)?;
+            self.pieces_in_order(at, boundary - at, out)?;
+            at = until;
+        }
+        Ok(())
+    }
+
+    fn pieces_in_order(
+        &self,
+        offset: u64,
+        len: u64,
+        out: &mut Vec<MemberRequest>,
+    ) -> Result<(), ArrayError> {
+        if len == 0 {
+            return Ok(());
+        }
         self.array.pieces(offset, len, |piece| {
             out.push(MemberRequest {
                 member: piece.member,

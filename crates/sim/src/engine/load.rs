@@ -29,6 +29,8 @@ pub(crate) enum Alarm {
     End(u32),
     /// A sample of the rates is due.
     Sample,
+    /// The kernel looks for old dirty pages.
+    Flusher,
 }
 
 /// A request under way, or room for one.
@@ -58,6 +60,8 @@ pub(crate) enum Stage {
     Sync,
     /// The last fdatasync of a stream.
     EndSync,
+    /// Pages of the page cache are moving: no request of the load.
+    Pages,
 }
 
 /// One thread of the load.
@@ -97,7 +101,7 @@ impl Worker {
     #[inline]
     pub(crate) fn draw(&mut self, now_ns: u64, stream: &mut StreamState) -> (u64, Request) {
         let mut request = self.requests.next_request();
-        if let Some(start) = stream.file_starts.get(request.file as usize) {
+        if let Some((start, _)) = stream.files.get(request.file as usize) {
             request.offset += start;
         }
         if let Some(offset) = stream.places.next() {
@@ -181,8 +185,10 @@ pub(crate) struct StreamState {
     /// A slot for its last sync.
     pub(crate) sync_slot: u32,
     pub(crate) over: bool,
-    /// First byte of each file of its set on the machine; empty: it uses the machine itself.
-    pub(crate) file_starts: Vec<u64>,
+    /// First byte and size of each file of its set on the machine; empty: it uses the machine itself.
+    pub(crate) files: Vec<(u64, u64)>,
+    /// Its requests go through the page cache.
+    pub(crate) buffered: bool,
     /// Offsets of its next requests, instead of those of its pattern.
     places: std::vec::IntoIter<u64>,
 }
@@ -348,7 +354,11 @@ impl Load {
             }),
             open,
             dsync: stream.sync.dsync || stream.sync.osync,
-            file_starts: files.map_or_else(Vec::new, |laid| laid.starts.clone()),
+            files: files.map_or_else(Vec::new, |laid| {
+                let starts = laid.starts.iter().copied();
+                starts.zip(laid.sizes.iter().copied()).collect()
+            }),
+            buffered: !stream.direct,
             end_sync: stream.sync.end_fsync && changes,
             syncs_between: stream.sync.fsync_between,
             pace: stream
@@ -503,11 +513,6 @@ fn check(stream: &Stream, workload: &Workload) -> Result<(), SimError> {
     }
     if stream.mapped {
         return Err(SimError::Mapped {
-            stream: stream_name(),
-        });
-    }
-    if !stream.direct {
-        return Err(SimError::Buffered {
             stream: stream_name(),
         });
     }

@@ -4,6 +4,7 @@
 //! time are dealt with in a fixed order: drives, timers of elevators, alarms of the load, the rebuild.
 
 mod bio;
+mod buffered;
 mod events;
 mod fabric;
 mod files;
@@ -39,6 +40,7 @@ pub(crate) use self::queue::{Limits, Queue};
 pub(crate) use self::rebuild::Rebuild;
 use self::slab::Slab;
 use self::trace::Trace;
+use crate::cache::{CacheSetup, PageCache};
 use crate::error::SimError;
 use crate::figures::SimFigures;
 use crate::kernel::Kernel;
@@ -99,6 +101,8 @@ pub(crate) struct Engine {
     /// The plug of the thread that works: a worker, or md's own.
     plug: Plug,
     load: Load,
+    /// Absent if no stream uses it.
+    cache: Option<Box<PageCache>>,
     capacity: u64,
     finished: VecDeque<(u32, Completion)>,
     /// Queues that received bios and have not been run since.
@@ -130,6 +134,7 @@ impl Engine {
         queues: Vec<Queue>,
         capacity: u64,
         rules: Rules,
+        cache: CacheSetup,
         workload: &Workload,
         options: SimOptions,
     ) -> Result<Engine, SimError> {
@@ -139,6 +144,9 @@ impl Engine {
         };
         let mut load = Load::new(workload, capacity, BLOCK as u32, interval_ns)?;
         load.set_places(options.places);
+        let buffered = load.streams.iter().any(|stream| stream.buffered);
+        let slots = load.slots.len() as u32;
+        let cache = buffered.then(|| Box::new(PageCache::new(cache, slots)));
         Ok(Engine {
             now_ns: 0,
             rules,
@@ -161,6 +169,7 @@ impl Engine {
             progress: options.progress,
             counted: 0,
             capacity,
+            cache,
             load,
             target,
             queues,
@@ -172,7 +181,7 @@ impl Engine {
         let alarms = 2 * self.queues.len();
         self.work_on_rebuild()?;
         self.settle()?;
-        while self.load.active > 0 {
+        while self.load.active > 0 || self.is_draining() {
             let (now_ns, source) = self.events.first();
             if now_ns == NEVER {
                 return Err(SimError::Standstill {
@@ -206,6 +215,11 @@ impl Engine {
         }
         self.publish();
         self.figures(workload)
+    }
+
+    /// The load is over, and pages that were read ahead are still under way.
+    fn is_draining(&self) -> bool {
+        self.cache.as_ref().is_some_and(|cache| cache.under_way > 0)
     }
 
     /// Publishes the progress.
@@ -246,6 +260,9 @@ impl Engine {
             }
             while let Some(worker) = self.awake.pop() {
                 self.go_on(worker as usize)?;
+            }
+            if self.cache.is_some() {
+                self.go_on_with_pages()?;
             }
             if self.finished.is_empty()
                 && self.returned.is_empty()
@@ -365,23 +382,57 @@ impl Engine {
             .map_err(|error| self.refused(queue, error))?;
         self.sleeps |= waits;
         if waits
-            && self.one_call_each
-            && let Some(worker) = self.issuing_worker(chain.first)
+            && let Some(slot) = self.issuing_slot(chain.first)
+            && self.sleeps_for_requests(slot)
         {
-            self.load.workers[worker].blocked += 1;
+            self.sleep(slot);
         }
         self.touch(queue);
         Ok(())
     }
 
-    /// The worker that waits if this bio does: md's threads write to mirrors and parity for it.
-    fn issuing_worker(&self, bio: u32) -> Option<usize> {
+    /// The request whose thread sleeps if this bio waits: md's threads write to mirrors and parity for it.
+    fn issuing_slot(&self, bio: u32) -> Option<u32> {
         let bio = self.bios.get(bio);
         let by_md = bio.request.write && matches!(self.target, Target::Array(_));
         match bio.owner {
-            Owner::Load(slot) if !by_md => Some(self.load.slots[slot as usize].worker as usize),
+            Owner::Load(slot) if !by_md => Some(slot),
             _ => None,
         }
+    }
+
+    /// True if the thread that issued the request sleeps until each of its bios has a request: io_uring leaves it to others.
+    fn sleeps_for_requests(&self, slot: u32) -> bool {
+        self.one_call_each || self.load.slots[slot as usize].stage == Stage::Pages
+    }
+
+    /// The thread that issued the request sleeps until `wake` is called as often.
+    #[inline]
+    fn sleep(&mut self, slot: u32) {
+        if let Some(cache) = &mut self.cache
+            && cache.is_of_flusher(slot)
+        {
+            cache.flusher_blocked += 1;
+            return;
+        }
+        let worker = self.load.slots[slot as usize].worker as usize;
+        self.load.workers[worker].blocked += 1;
+    }
+
+    /// A reason to sleep is gone; the worker that sleeps no more.
+    #[inline]
+    fn wake(&mut self, slot: u32) -> Option<usize> {
+        if let Some(cache) = &mut self.cache
+            && cache.is_of_flusher(slot)
+        {
+            cache.flusher_blocked -= 1;
+            cache.flusher_awake |= cache.flusher_blocked == 0;
+            return None;
+        }
+        let worker = self.load.slots[slot as usize].worker as usize;
+        let blocked = &mut self.load.workers[worker].blocked;
+        *blocked -= 1;
+        (*blocked == 0).then_some(worker)
     }
 
     /// Hands the plug's requests to their queues.
@@ -453,6 +504,7 @@ impl Engine {
                     .end_stream(stream as usize, self.now_ns, EndedBy::Time);
                 self.close(stream as usize)
             }
+            Alarm::Flusher => self.look_for_old_pages(),
             Alarm::Sample => {
                 self.load.look(self.now_ns);
                 for stream in 0..self.load.streams.len() {
@@ -592,13 +644,22 @@ impl Engine {
     /// Sends a request of the load to the drives.
     #[inline]
     fn issue(&mut self, slot: u32, plugged: bool) -> Result<(), SimError> {
-        let request = self.load.slots[slot as usize].request;
+        let of = self.load.slots[slot as usize];
+        let request = of.request;
         let write = !matches!(request.op, Op::Read | Op::Rewrite);
+        let of_pages = of.stage == Stage::Pages;
+        let (issuer, sync) = if of_pages {
+            self.page_issuer(slot)
+        } else if self.cache.is_some() && self.is_buffered(of.worker) {
+            return self.issue_buffered(slot);
+        } else {
+            let sync = self.rules.kernel.direct_writes_are_sync();
+            (self.load.issuer(slot), sync)
+        };
         let manner = Manner {
             write,
-            sync: !write || self.rules.kernel.direct_writes_are_sync(),
+            sync: !write || sync,
         };
-        let issuer = self.load.issuer(slot);
         let (offset, len) = (request.offset, u64::from(request.len));
         let Target::Array(fabric) = &mut self.target else {
             let part = (0, offset, len);
@@ -613,7 +674,7 @@ impl Engine {
             return self.issue_rows(slot, write, offset, len);
         }
         let plugged = plugged || (write && fabric.has_mirrors());
-        let bios = self.issue_pieces(slot, manner, (offset, len), plugged)?;
+        let bios = self.issue_pieces((slot, issuer), manner, (offset, len), plugged)?;
         self.load.slots[slot as usize].left = bios;
         if bios == 0 {
             // Every copy is on members that are gone.
@@ -628,7 +689,7 @@ impl Engine {
     /// Sends a stretch of the array to its members; the number of bios, and one for a rest that is sent later.
     fn issue_pieces(
         &mut self,
-        slot: u32,
+        (slot, issuer): (u32, Issuer),
         manner: Manner,
         (offset, len): (u64, u64),
         plugged: bool,
@@ -643,8 +704,8 @@ impl Engine {
         } else {
             fabric.read(offset, len, &mut requests)?;
         }
-        let by_worker = is_cut && requests.len() > 1 && !self.one_call_each;
-        let issuer = self.load.issuer(slot);
+        let of_pages = self.load.slots[slot as usize].stage == Stage::Pages;
+        let by_worker = is_cut && requests.len() > 1 && !self.one_call_each && !of_pages;
         let (mut bios, mut sent) = (0, 0);
         self.sleeps = false;
         for request in &requests {
@@ -677,15 +738,15 @@ impl Engine {
         let Some(rest) = self.load.slots[slot as usize].rest.take() else {
             return Ok(());
         };
-        let bios = self.issue_pieces(slot, manner, rest, false)?;
+        let issuer = self.load.issuer(slot);
+        let bios = self.issue_pieces((slot, issuer), manner, rest, false)?;
         self.load.slots[slot as usize].left += bios - 1;
         Ok(())
     }
 
     /// The first write finds the superblock clean; those that come meanwhile wait too.
     fn mark_superblock(&mut self, slot: u32) -> Result<(), SimError> {
-        let worker = self.load.slots[slot as usize].worker as usize;
-        self.load.workers[worker].blocked += 1;
+        self.sleep(slot);
         let Target::Array(fabric) = &mut self.target else {
             return Ok(());
         };
@@ -733,6 +794,15 @@ impl Engine {
             .into_iter()
             .peekable();
         while let Some(&first) = writers.peek() {
+            if self.load.slots[first as usize].stage == Stage::Pages {
+                writers.next();
+                self.issue(first, true)?;
+                self.unplug()?;
+                if let Some(worker) = self.wake(first) {
+                    self.go_on(worker)?;
+                }
+                continue;
+            }
             let worker = self.load.slots[first as usize].worker;
             while let Some(slot) =
                 writers.next_if(|&slot| self.load.slots[slot as usize].worker == worker)
@@ -742,8 +812,8 @@ impl Engine {
             let slept = self.batch.len() as u32;
             self.submit()?;
             let of = &mut self.load.workers[worker as usize];
-            of.blocked -= slept - 1;
-            self.unblock(worker as usize)?;
+            of.blocked -= slept;
+            self.go_on(worker as usize)?;
         }
         Ok(())
     }
@@ -761,8 +831,7 @@ impl Engine {
         };
         let rows = fabric.add_rows(slot, write, offset, len)?;
         self.load.slots[slot as usize].left = rows;
-        let worker = self.load.slots[slot as usize].worker as usize;
-        self.load.workers[worker].blocked += 1;
+        self.sleep(slot);
         Ok(())
     }
 
@@ -772,9 +841,7 @@ impl Engine {
             && let Some(stripes) = &mut fabric.stripes
             && let Some(slot) = stripes.place()
         {
-            let worker = self.load.slots[slot as usize].worker as usize;
-            self.load.workers[worker].blocked -= 1;
-            if self.load.workers[worker].blocked == 0 {
+            if let Some(worker) = self.wake(slot) {
                 self.awake.push(worker as u32);
             }
         }
@@ -871,10 +938,15 @@ impl Engine {
                     .freed(self.now_ns, request.sync, &mut self.bios)
                     .map_err(|error| self.refused(queue, error))?;
                 while let Some(bio) = self.queues[queue].admitted() {
-                    if !self.one_call_each {
+                    let issuing = self.issuing_slot(bio);
+                    if let Some(slot) = issuing
+                        && self.sleeps_for_requests(slot)
+                    {
+                        if let Some(worker) = self.wake(slot) {
+                            self.go_on(worker)?;
+                        }
+                    } else if !self.one_call_each {
                         self.issue_rest(bio)?;
-                    } else if let Some(worker) = self.issuing_worker(bio) {
-                        self.unblock(worker)?;
                     }
                 }
                 Ok(())
@@ -914,6 +986,10 @@ impl Engine {
         let at = &mut self.load.slots[slot as usize];
         at.left -= 1;
         if at.left > 0 {
+            return Ok(());
+        }
+        if at.stage == Stage::Pages {
+            self.pages_done(slot);
             return Ok(());
         }
         let worker = at.worker as usize;
@@ -992,6 +1068,9 @@ impl Engine {
                 if at.request.fsync_after && !is_last {
                     at.stage = Stage::Sync;
                     at.issued_ns = now_ns;
+                    if stream.buffered {
+                        return self.begin_sync(slot);
+                    }
                     if self.rules.kernel.flushes() {
                         self.load.slots[slot as usize].left = self.flush(slot);
                         return Ok(());
@@ -1005,6 +1084,7 @@ impl Engine {
                 stream.recorder.record(OpKind::Fsync, now_ns, service_ns, 0);
                 self.release(slot)
             }
+            Stage::Pages => Ok(()),
             Stage::EndSync => {
                 stream.recorder.record(OpKind::Fsync, now_ns, service_ns, 0);
                 stream.in_flight -= 1;
@@ -1014,16 +1094,13 @@ impl Engine {
         }
     }
 
-    /// A worker's bio has a request now: if it was the last one that waited, the worker goes on with what it missed.
-    fn unblock(&mut self, worker: usize) -> Result<(), SimError> {
-        self.load.workers[worker].blocked -= 1;
-        self.go_on(worker)
-    }
-
     /// A worker that sleeps no more issues what it has to, then sees all that was done meanwhile at once, and so on
     /// (`io_submit` and `io_getevents`).
     fn go_on(&mut self, worker: usize) -> Result<(), SimError> {
         loop {
+            if self.cache.is_some() {
+                self.go_on_stalled(worker)?;
+            }
             self.fill(worker)?;
             let of = &mut self.load.workers[worker];
             if of.blocked > 0 || of.unseen.is_empty() {
@@ -1133,6 +1210,12 @@ impl Engine {
         }
         stream.recorder.set_outstanding(now_ns, 0);
         if std::mem::take(&mut stream.end_sync) {
+            if stream.buffered {
+                stream.in_flight = 1;
+                let slot = stream.sync_slot;
+                self.load.slots[slot as usize].issued_ns = now_ns;
+                return self.begin_sync(slot);
+            }
             if self.rules.kernel.flushes() {
                 stream.in_flight = 1;
                 let slot = stream.sync_slot;

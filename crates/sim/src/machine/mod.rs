@@ -4,11 +4,14 @@ mod catalogue;
 mod filesystem;
 mod parse;
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use spindle_array::{Array, ArrayConfig, MemberSet};
 use spindle_drive::{DataSheet, Device, Drive, Server, ServerParams, Settings};
 use spindle_workload::Workload;
 
+use crate::cache::{CacheSetup, PAGE, ReadAheadLimits};
 use crate::elevator::Scheduler;
 use crate::engine::{Engine, Fabric, Limits, Queue, Rebuild, Rules, Setup, SimOptions, Target};
 use crate::error::SimError;
@@ -51,9 +54,79 @@ pub struct Host {
     pub kernel: Kernel,
     /// CPU time a worker spends on each request, ns.
     pub cpu_per_request_ns: u64,
-    /// Memory, bytes. Only a kernel uses it: the simulator has no page cache.
+    /// Memory, bytes; `None` for 1 GiB.
     pub memory: Option<u64>,
+    /// Limits of dirty pages.
+    pub dirty: DirtyLimits,
+    /// Bytes that a processor copies to or from the page cache in a second.
+    pub copy_rate: u64,
 }
+
+/// Limits of dirty pages (`/proc/sys/vm/dirty_*`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct DirtyLimits {
+    /// Percentage of the memory from which the kernel writes (`dirty_background_ratio`).
+    pub background_ratio: u8,
+    /// Percentage of the memory that is never exceeded (`dirty_ratio`).
+    pub ratio: u8,
+    /// Instead of the percentage, bytes (`dirty_background_bytes`).
+    pub background_bytes: Option<u64>,
+    /// Instead of the percentage, bytes (`dirty_bytes`).
+    pub bytes: Option<u64>,
+    /// Age from which dirty pages are written (`dirty_expire_centisecs`), ns.
+    pub expire_ns: u64,
+    /// Interval in which the kernel looks for them (`dirty_writeback_centisecs`), ns.
+    pub writeback_ns: u64,
+}
+
+impl DirtyLimits {
+    /// The kernel's defaults (`mm/page-writeback.c`).
+    pub const DEFAULT: DirtyLimits = DirtyLimits {
+        background_ratio: 10,
+        ratio: 20,
+        background_bytes: None,
+        bytes: None,
+        expire_ns: 30_000_000_000,
+        writeback_ns: 5_000_000_000,
+    };
+
+    /// Files of `/proc/sys/vm` with other values than the kernel's own.
+    #[must_use]
+    pub fn changed(&self) -> BTreeMap<&'static str, u64> {
+        let own = DirtyLimits::DEFAULT;
+        let set = |value: u64, default: u64| (value != default).then_some(value);
+        let centiseconds = |ns: u64| ns / 10_000_000;
+        let files = [
+            (
+                "dirty_background_ratio",
+                set(self.background_ratio.into(), own.background_ratio.into()),
+            ),
+            ("dirty_ratio", set(self.ratio.into(), own.ratio.into())),
+            ("dirty_background_bytes", self.background_bytes),
+            ("dirty_bytes", self.bytes),
+            (
+                "dirty_expire_centisecs",
+                set(centiseconds(self.expire_ns), centiseconds(own.expire_ns)),
+            ),
+            (
+                "dirty_writeback_centisecs",
+                set(
+                    centiseconds(self.writeback_ns),
+                    centiseconds(own.writeback_ns),
+                ),
+            ),
+        ];
+        files
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?)))
+            .collect()
+    }
+}
+
+/// Memory of a host whose machine file does not name it, bytes.
+pub(crate) const DEFAULT_MEMORY: u64 = 1 << 30;
+/// Bytes a second that a processor copies unless the machine file names them: one core of a server since about 2010.
+pub(crate) const DEFAULT_COPY_RATE: u64 = 5_000_000_000;
 
 /// The block layer's queue, the same for each drive.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -64,7 +137,7 @@ pub struct QueueSetup {
     pub nr_requests: Option<u32>,
     /// Longest request, bytes (`max_sectors_kb`); `None` for the default.
     pub max_request: Option<u64>,
-    /// Read-ahead of the device under test, bytes (`read_ahead_kb`). Only a kernel uses it.
+    /// Read-ahead of the device under test, bytes (`read_ahead_kb`); `None` for the kernel's default.
     pub read_ahead: Option<u64>,
 }
 
@@ -181,6 +254,8 @@ impl Machine {
                 kernel: Kernel::DEFAULT,
                 cpu_per_request_ns: 0,
                 memory: None,
+                dirty: DirtyLimits::DEFAULT,
+                copy_rate: DEFAULT_COPY_RATE,
             },
             queue: QueueSetup {
                 scheduler: Some(Scheduler::None),
@@ -271,7 +346,46 @@ impl Machine {
             kernel: self.host.kernel,
             cpu_ns: self.host.cpu_per_request_ns,
         };
-        Engine::new(target, queues, capacity, rules, workload, options)
+        let cache = self.cache()?;
+        Engine::new(target, queues, capacity, rules, cache, workload, options)
+    }
+
+    /// Memory and limits of the page cache, in pages.
+    fn cache(&self) -> Result<CacheSetup, SimError> {
+        let memory = self.host.memory.unwrap_or(DEFAULT_MEMORY);
+        // The kernel and its tables take some.
+        let most = (memory - memory / KERNEL_SHARE) / PAGE;
+        let dirty = self.host.dirty;
+        let limit = |bytes: Option<u64>, ratio: u8| match bytes {
+            Some(bytes) => bytes / PAGE,
+            None => most * u64::from(ratio) / 100,
+        };
+        let longest = self.queue.max_request.unwrap_or(self.host.kernel.max_request());
+        let (read_ahead, longest_io, stripe) = match &self.array {
+            Some(setup) => {
+                let array = Array::new(setup.config.clone())?;
+                let limits = array.queue_limits();
+                let is_parity = array.level().parities() > 0;
+                let stripe = is_parity
+                    .then_some(limits.optimal_io)
+                    .filter(|bytes| *bytes > 0);
+                (limits.read_ahead, limits.max_request.min(longest), stripe)
+            }
+            None => (DEFAULT_READ_AHEAD, longest, None),
+        };
+        Ok(CacheSetup {
+            most,
+            background: limit(dirty.background_bytes, dirty.background_ratio),
+            limit: limit(dirty.bytes, dirty.ratio),
+            expire_ns: dirty.expire_ns,
+            interval_ns: dirty.writeback_ns,
+            read_ahead: ReadAheadLimits {
+                most: self.queue.read_ahead.unwrap_or(read_ahead) / PAGE,
+                longest_io: longest_io / PAGE,
+            },
+            stripe: stripe.map(|bytes| bytes / PAGE),
+            copy_rate: self.host.copy_rate,
+        })
     }
 
     fn queue(&self, slot: usize, setup: &DriveSetup) -> Result<Queue, SimError> {
@@ -362,6 +476,11 @@ impl Machine {
         Ok(Fabric::new(array, setup))
     }
 }
+
+/// Part of the memory that the kernel keeps for itself: a 32nd.
+const KERNEL_SHARE: u64 = 32;
+/// Read-ahead of a disk, bytes (`VM_READAHEAD_PAGES`).
+const DEFAULT_READ_AHEAD: u64 = 128 * 1024;
 
 /// Requests are bits of several words (`sbitmap_calculate_shift`), and an elevator may promise to use only a part of each
 /// word (`sbitmap_queue_min_shallow_depth`): an eighth of what is left.

@@ -10,8 +10,8 @@ use spindle_drive::{
 };
 
 use super::{
-    ArraySetup, BLOCK, BitmapSetup, DriveKind, DriveSetup, FileSystem, Host, Machine, QueueSetup,
-    RebuildSetup,
+    ArraySetup, BLOCK, BitmapSetup, DEFAULT_COPY_RATE, DirtyLimits, DriveKind, DriveSetup,
+    FileSystem, Host, Machine, QueueSetup, RebuildSetup,
 };
 use crate::elevator::{Parameter, ParameterValue, Scheduler};
 use crate::kernel::Kernel;
@@ -107,6 +107,8 @@ fn read_host(table: Option<Table>) -> Result<Host, ConfigError> {
         kernel: Kernel::DEFAULT,
         cpu_per_request_ns: 0,
         memory: None,
+        dirty: DirtyLimits::DEFAULT,
+        copy_rate: DEFAULT_COPY_RATE,
     };
     let Some(mut table) = table else {
         return Ok(host);
@@ -130,13 +132,32 @@ fn read_host(table: Option<Table>) -> Result<Host, ConfigError> {
         }
         host.memory = Some(memory);
     }
-    if let Some(value) = table.take("page_cache")
-        && value.flag()?
-    {
-        return Err(value.error("a page cache is not modelled; leave the key out"));
-    }
+    host.copy_rate = read_byte_rate(&mut table, "copy_rate")?.unwrap_or(DEFAULT_COPY_RATE);
+    read_dirty_limits(&mut table, &mut host.dirty)?;
     table.finish()?;
     Ok(host)
+}
+
+fn read_dirty_limits(table: &mut Table, dirty: &mut DirtyLimits) -> Result<(), ConfigError> {
+    let ratio = |table: &mut Table, key| table.take_integer(key, 0..=100);
+    if let Some(percent) = ratio(table, "dirty_background_ratio")? {
+        dirty.background_ratio = percent as u8;
+    }
+    if let Some(percent) = ratio(table, "dirty_ratio")? {
+        dirty.ratio = percent as u8;
+    }
+    dirty.background_bytes = table.take_size("dirty_background_bytes")?;
+    dirty.bytes = table.take_size("dirty_bytes")?;
+    if let Some(age_ns) = table.take_duration("dirty_expire")? {
+        dirty.expire_ns = age_ns;
+    }
+    if let Some(value) = table.take("dirty_writeback") {
+        dirty.writeback_ns = value.duration()?;
+        if dirty.writeback_ns < 10_000_000 {
+            return Err(value.error("expected at least 10 ms"));
+        }
+    }
+    Ok(())
 }
 
 fn read_queue(table: Option<Table>, kernel: Kernel) -> Result<QueueSetup, ConfigError> {
@@ -303,7 +324,7 @@ fn read_server(mut table: Table, service: &Value) -> Result<Vec<DriveSetup>, Con
         capacity_blocks: bytes / BLOCK,
         queue_depth: table.take_integer("queue_depth", 1..=65_536)?.unwrap_or(1) as u32,
         service: spread.unwrap_or(ServiceTime::Constant(mean_ns)),
-        bytes_per_s: read_transfer_rate(&mut table)?,
+        bytes_per_s: read_byte_rate(&mut table, "transfer_rate")?,
         flush_ns: table.take_duration("flush")?,
         rotational: table.take_flag("rotational")?.unwrap_or(true),
         seed: table.take_integer("seed", 0..=u64::MAX)?.unwrap_or(1),
@@ -325,8 +346,8 @@ fn read_server(mut table: Table, service: &Value) -> Result<Vec<DriveSetup>, Con
     Ok((0..count).map(drive).collect())
 }
 
-fn read_transfer_rate(table: &mut Table) -> Result<Option<u64>, ConfigError> {
-    let Some(value) = table.take("transfer_rate") else {
+fn read_byte_rate(table: &mut Table, key: &'static str) -> Result<Option<u64>, ConfigError> {
+    let Some(value) = table.take(key) else {
         return Ok(None);
     };
     match value.rate()? {

@@ -24,7 +24,7 @@ class CasesError(SpindleError):
 
 
 class Load(Struct, frozen=True):
-    """One process with its requests, direct I/O."""
+    """One process with its requests."""
 
     write: bool
     random: bool
@@ -33,6 +33,8 @@ class Load(Struct, frozen=True):
     count: int
     seed: int = 7
     priority: str | None = None
+    is_buffered: bool = False
+    """Through the page cache, writes with fdatasync at the end; otherwise direct."""
 
     def offsets(self) -> list[int]:
         """Offset of each request in bytes, in the order of submission."""
@@ -55,7 +57,7 @@ class Case(Struct, frozen=True, kw_only=True):
     """`single`, or md's level with RAID10's layout: `raid10f2`."""
     operation: str
     loads: list[Load]
-    """Empty if the load is not direct I/O."""
+    """Empty if they are not known: on a file system, with fsyncs, a check or a rebuild."""
     one_after_another: bool
     """The second load starts when the first one is over; otherwise they start together."""
     scheduler: str
@@ -125,12 +127,14 @@ def _sizes(text: str) -> dict[int, int]:
 def _request_case(rows: list[dict[str, str]]) -> Case:
     row, operation = rows[0], rows[0]["op"]
     direct = operation.startswith(("direct", "rand"))
+    buffered = operation in ("bufread", "bufwrite") and not row["fs"]
     load = Load(
         write=operation.endswith("write"),
         random=operation.startswith("rand"),
         size_bytes=int(row["bs_kib"]) * 1024,
         depth=int(row["depth"]),
         count=int(row["count"]),
+        is_buffered=buffered,
     )
     members = [
         MemberFigures(
@@ -154,7 +158,7 @@ def _request_case(rows: list[dict[str, str]]) -> Case:
     return _case(
         rows,
         table=REQUESTS,
-        loads=[load] if direct else [],
+        loads=[load] if direct or buffered else [],
         queue_depth=256,
         measured=CaseFigures(elapsed_ns=elapsed_ns, members=members, loads=loads),
     )

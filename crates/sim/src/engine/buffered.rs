@@ -1,0 +1,467 @@
+//! Requests of the load that go through the page cache.
+//!
+//! Linux 6.1 `mm/filemap.c` (`filemap_read`, `filemap_get_pages`), `mm/page-writeback.c` (`write_cache_pages`,
+//! `balance_dirty_pages`), `fs/fs-writeback.c` (`wb_writeback`), `fs/mpage.c`.
+
+use spindle_workload::{Op, Request};
+
+use super::load::{Alarm, Slot, Stage};
+use super::{Engine, Issuer};
+use crate::cache::{PAGE, PageCache, PageIo, PageState, PageSync, Window, pages_of};
+use crate::error::SimError;
+
+/// Longest bio of a read, pages (`BIO_MAX_VECS`).
+const READ_BIO: u64 = 256;
+/// Pages that the flusher issues before it looks again (`MIN_WRITEBACK_PAGES`).
+const ROUND: u64 = 1024;
+
+impl Engine {
+    /// Begins a request through the page cache.
+    pub(super) fn issue_buffered(&mut self, slot: u32) -> Result<(), SimError> {
+        let request = self.load.slots[slot as usize].request;
+        let (first, _) = pages_of(request.offset, u64::from(request.len));
+        if let Some(cache) = &mut self.cache {
+            cache.progress[slot as usize] = first;
+        }
+        self.go_on_buffered(slot)
+    }
+
+    /// Takes a request as far as it gets without waiting.
+    pub(super) fn go_on_buffered(&mut self, slot: u32) -> Result<(), SimError> {
+        let of = self.load.slots[slot as usize];
+        match of.stage {
+            Stage::Data if matches!(of.request.op, Op::Read | Op::Rewrite) => self.read_on(slot),
+            Stage::Data => self.write_on(slot),
+            Stage::Durable | Stage::Sync | Stage::EndSync => self.sync_on(slot),
+            Stage::Pages => Ok(()),
+        }
+    }
+
+    /// Requests whose pages have arrived, and the flusher, go on.
+    pub(super) fn go_on_with_pages(&mut self) -> Result<(), SimError> {
+        while let Some(slot) = self
+            .cache
+            .as_mut()
+            .and_then(|cache| cache.ready.pop_front())
+        {
+            self.go_on_buffered(slot)?;
+        }
+        let awake = |cache: &mut Box<PageCache>| std::mem::take(&mut cache.flusher_awake);
+        if self.cache.as_mut().is_some_and(awake) {
+            self.run_flusher()?;
+        }
+        Ok(())
+    }
+
+    /// True if the requests of a worker go through the page cache.
+    pub(super) fn is_buffered(&self, worker: u32) -> bool {
+        self.load.streams[self.load.workers[worker as usize].stream].buffered
+    }
+
+    /// Threads that slept go on with their requests.
+    pub(super) fn go_on_stalled(&mut self, worker: usize) -> Result<(), SimError> {
+        let Some(cache) = &mut self.cache else {
+            return Ok(());
+        };
+        let slots = &self.load.slots;
+        let own = |slot: &u32| slots[*slot as usize].worker as usize == worker;
+        let stalled: Vec<u32> = cache.stalled.extract_if(.., |slot| own(slot)).collect();
+        for slot in stalled {
+            self.go_on_buffered(slot)?;
+        }
+        Ok(())
+    }
+
+    /// True if the thread of the slot sleeps; it goes on with the slot afterwards.
+    fn stalls(&mut self, slot: u32) -> bool {
+        let worker = self.load.slots[slot as usize].worker as usize;
+        let sleeps = self.load.workers[worker].blocked > 0;
+        if sleeps && let Some(cache) = &mut self.cache {
+            cache.stalled.push(slot);
+        }
+        sleeps
+    }
+
+    fn read_on(&mut self, slot: u32) -> Result<(), SimError> {
+        let Slot {
+            request, worker, ..
+        } = self.load.slots[slot as usize];
+        let reader = (worker, request.file);
+        let (first, end) = pages_of(request.offset, u64::from(request.len));
+        let (file_first, file_end) = self.file_pages(worker, request.file);
+        loop {
+            if self.stalls(slot) {
+                return Ok(());
+            }
+            let Some(cache) = &mut self.cache else {
+                return Ok(());
+            };
+            let page = cache.progress[slot as usize];
+            if page == end {
+                cache.has_read(
+                    reader,
+                    request.offset + u64::from(request.len) - file_first * PAGE,
+                );
+                return self.copied(slot);
+            }
+            let state = cache.pages.state(page);
+            if !state.has(PageState::PRESENT) {
+                let window = cache.at_missing(reader, file_first, page, end - page, page == first);
+                self.read_pages(worker, window, file_end)?;
+                if !self.has_page(page) {
+                    let alone = Window {
+                        start: page,
+                        pages: 1,
+                        lookahead: 0,
+                    };
+                    self.read_pages(worker, alone, file_end)?;
+                }
+                continue;
+            }
+            if state.has(PageState::MARK) {
+                if let Some(window) = cache.at_mark(reader, file_first, page, end - page) {
+                    self.read_pages(worker, window, file_end)?;
+                }
+                continue;
+            }
+            if !state.has(PageState::UPTODATE) {
+                cache.wait_for(page, slot);
+                return Ok(());
+            }
+            cache.progress[slot as usize] += 1;
+        }
+    }
+
+    fn has_page(&mut self, page: u64) -> bool {
+        self.cache
+            .as_mut()
+            .is_some_and(|cache| cache.pages.state(page).has(PageState::PRESENT))
+    }
+
+    /// First page of a file, and its end.
+    fn file_pages(&self, worker: u32, file: u32) -> (u64, u64) {
+        let stream = &self.load.streams[self.load.workers[worker as usize].stream];
+        match stream.files.get(file as usize) {
+            Some(&(start, size)) => pages_of(start, size),
+            None => pages_of(0, self.capacity),
+        }
+    }
+
+    /// Reads the pages of a window that are absent (`page_cache_ra_unbounded`): runs of them become bios, under one plug.
+    fn read_pages(&mut self, worker: u32, window: Window, file_end: u64) -> Result<(), SimError> {
+        if window.start >= file_end {
+            return Ok(());
+        }
+        let pages = window.pages.min(file_end - window.start);
+        let end = window.start + pages;
+        let mark = pages
+            .checked_sub(window.lookahead)
+            .map(|at| window.start + at);
+        let mut run = window.start;
+        for page in window.start..end {
+            let Some(cache) = &mut self.cache else {
+                return Ok(());
+            };
+            if cache.pages.state(page).has(PageState::PRESENT) {
+                self.read_run(worker, run, page)?;
+                run = page + 1;
+                continue;
+            }
+            cache.pages.begin_read(page);
+            if mark == Some(page) {
+                cache.pages.mark(page);
+            }
+        }
+        self.read_run(worker, run, end)?;
+        if let Some(cache) = &mut self.cache {
+            let most = cache.setup.most;
+            cache.pages.shrink(most);
+        }
+        self.unplug()
+    }
+
+    fn read_run(&mut self, worker: u32, first: u64, end: u64) -> Result<(), SimError> {
+        let mut from = first;
+        while from < end {
+            let until = end.min(from + READ_BIO);
+            self.start_io(worker, Op::Read, from, until - from, false)?;
+            from = until;
+        }
+        Ok(())
+    }
+
+    /// Sends pages to or from the drives, into the plug.
+    fn start_io(
+        &mut self,
+        worker: u32,
+        op: Op,
+        first: u64,
+        pages: u64,
+        by_flusher: bool,
+    ) -> Result<(), SimError> {
+        let Some(cache) = &mut self.cache else {
+            return Ok(());
+        };
+        let number = if op == Op::Write {
+            cache.begin_write()
+        } else {
+            0
+        };
+        let offset = first * PAGE;
+        let request = Request {
+            offset,
+            len: (pages * PAGE).min(self.capacity - offset) as u32,
+            file: 0,
+            op,
+            fsync_after: false,
+        };
+        let of = Slot {
+            worker,
+            request,
+            issued_ns: self.now_ns,
+            intended_ns: self.now_ns,
+            left: 0,
+            rest: None,
+            stage: Stage::Pages,
+            unpaid: false,
+        };
+        let slot = match cache.free_slots.pop() {
+            Some(slot) => slot,
+            None => {
+                self.load.slots.push(of);
+                cache.ios.push(PageIo::default());
+                self.load.slots.len() as u32 - 1
+            }
+        };
+        self.load.slots[slot as usize] = of;
+        cache.ios[(slot - cache.first_slot) as usize] = PageIo { number, by_flusher };
+        cache.under_way += 1;
+        self.issue(slot, true)?;
+        self.place_rows()
+    }
+
+    /// The drives are done with pages.
+    pub(super) fn pages_done(&mut self, slot: u32) {
+        let Request {
+            offset, len, op, ..
+        } = self.load.slots[slot as usize].request;
+        let (first, end) = pages_of(offset, u64::from(len));
+        let Some(cache) = &mut self.cache else {
+            return;
+        };
+        cache.under_way -= 1;
+        cache.free_slots.push(slot);
+        if op == Op::Write {
+            let number = cache.ios[(slot - cache.first_slot) as usize].number;
+            cache.end_write(number, first, end - first);
+        } else {
+            cache.end_read(first, end - first);
+        }
+    }
+
+    fn write_on(&mut self, slot: u32) -> Result<(), SimError> {
+        let Slot {
+            request, worker, ..
+        } = self.load.slots[slot as usize];
+        let (first, end) = pages_of(request.offset, u64::from(request.len));
+        let (_, file_end) = self.file_pages(worker, request.file);
+        let whole = |page: u64| {
+            page * PAGE >= request.offset
+                && (page + 1) * PAGE <= request.offset + u64::from(request.len)
+        };
+        loop {
+            if self.stalls(slot) {
+                return Ok(());
+            }
+            let now_ns = self.now_ns;
+            let Some(cache) = &mut self.cache else {
+                return Ok(());
+            };
+            let page = cache.progress[slot as usize];
+            if page == end {
+                break;
+            }
+            let state = cache.pages.state(page);
+            if !whole(page) && !state.has(PageState::UPTODATE) {
+                if !state.has(PageState::PRESENT) {
+                    let alone = Window {
+                        start: page,
+                        pages: 1,
+                        lookahead: 0,
+                    };
+                    self.read_pages(worker, alone, file_end)?;
+                    continue;
+                }
+                cache.wait_for(page, slot);
+                return Ok(());
+            }
+            cache.pages.make_dirty(page);
+            cache.dirty_since_ns.get_or_insert(now_ns);
+            cache.progress[slot as usize] += 1;
+        }
+        debug_assert!(first < end);
+        let mut is_first_dirty = false;
+        if let Some(cache) = &mut self.cache {
+            let most = cache.setup.most;
+            cache.pages.shrink(most);
+            is_first_dirty = !std::mem::replace(&mut cache.has_timer, true);
+            if cache.is_over_limit() {
+                cache.throttled.push_back(slot);
+                self.run_flusher()?;
+                return Ok(());
+            }
+        }
+        if is_first_dirty {
+            self.set_flush_timer();
+        }
+        self.run_flusher()?;
+        self.copied(slot)
+    }
+
+    fn set_flush_timer(&mut self) {
+        if let Some(cache) = &self.cache {
+            self.load
+                .alarm(self.now_ns + cache.setup.interval_ns, Alarm::Flusher);
+        }
+    }
+
+    /// The flusher looks for old pages.
+    pub(super) fn look_for_old_pages(&mut self) -> Result<(), SimError> {
+        let now_ns = self.now_ns;
+        if let Some(cache) = &mut self.cache {
+            let expire_ns = cache.setup.expire_ns;
+            cache.writes_all |= cache
+                .dirty_since_ns
+                .is_some_and(|since_ns| now_ns - since_ns >= expire_ns);
+        }
+        self.set_flush_timer();
+        self.run_flusher()
+    }
+
+    /// The kernel's flusher writes as long as there are too many dirty pages, and requests are free.
+    pub(super) fn run_flusher(&mut self) -> Result<(), SimError> {
+        let end = pages_of(0, self.capacity).1;
+        let mut issued = 0;
+        loop {
+            let Some(cache) = &mut self.cache else {
+                return Ok(());
+            };
+            if cache.flusher_blocked > 0 || !cache.wants_flush() || self.load.active == 0 {
+                break;
+            }
+            let cursor = cache.cursor;
+            let found = cache.take_dirty(cursor, end);
+            let Some((first, pages)) = found.or_else(|| cache.take_dirty(0, cursor)) else {
+                break;
+            };
+            cache.cursor = first + pages;
+            self.start_io(0, Op::Write, first, pages, true)?;
+            issued += pages;
+            if issued >= ROUND {
+                issued = 0;
+                self.unplug()?;
+            }
+        }
+        self.unplug()
+    }
+
+    /// Writes the dirty pages of a file for a request that waits until they are on the drives, then empties the drives'
+    /// write caches.
+    pub(super) fn begin_sync(&mut self, slot: u32) -> Result<(), SimError> {
+        let Slot {
+            request,
+            worker,
+            stage,
+            ..
+        } = self.load.slots[slot as usize];
+        let (from, to) = match stage {
+            Stage::EndSync => pages_of(0, self.capacity),
+            _ => self.file_pages(worker, request.file),
+        };
+        if let Some(cache) = &mut self.cache {
+            cache.syncs.push(PageSync {
+                slot,
+                from,
+                to,
+                until: None,
+                is_done: false,
+            });
+        }
+        self.sync_on(slot)
+    }
+
+    fn sync_on(&mut self, slot: u32) -> Result<(), SimError> {
+        let worker = self.load.slots[slot as usize].worker;
+        loop {
+            if self.stalls(slot) {
+                return self.unplug();
+            }
+            let Some(cache) = &mut self.cache else {
+                return Ok(());
+            };
+            let Some(at) = cache.syncs.iter().position(|sync| sync.slot == slot) else {
+                return Ok(());
+            };
+            let sync = cache.syncs[at];
+            if let Some(until) = sync.until {
+                if cache.oldest_write() >= until {
+                    cache.syncs.remove(at);
+                    return self.flush_after(slot);
+                }
+                return self.unplug();
+            }
+            match cache.take_dirty(sync.from, sync.to) {
+                Some((first, pages)) => {
+                    cache.syncs[at].from = first + pages;
+                    self.start_io(worker, Op::Write, first, pages, false)?;
+                }
+                None => {
+                    cache.syncs[at].until = Some(cache.issued_writes);
+                    self.unplug()?;
+                }
+            }
+        }
+    }
+
+    fn flush_after(&mut self, slot: u32) -> Result<(), SimError> {
+        if !self.rules.kernel.flushes() {
+            return self.seen(slot);
+        }
+        self.load.slots[slot as usize].left = self.flush(slot);
+        Ok(())
+    }
+
+    /// The content is in memory: the thread sees the end of its request once it is copied.
+    fn copied(&mut self, slot: u32) -> Result<(), SimError> {
+        let Slot {
+            request, worker, ..
+        } = self.load.slots[slot as usize];
+        let stream = &self.load.streams[self.load.workers[worker as usize].stream];
+        if stream.dsync && request.op == Op::Write {
+            self.load.slots[slot as usize].stage = Stage::Durable;
+            return self.begin_sync(slot);
+        }
+        let copy_ns = self
+            .cache
+            .as_ref()
+            .map_or(0, |cache| cache.copy_ns(u64::from(request.len)));
+        let of = &mut self.load.workers[worker as usize];
+        of.cpu_ns = of.cpu_ns.max(self.now_ns) + self.rules.cpu_ns + copy_ns;
+        let at_ns = of.cpu_ns;
+        self.load.alarm(at_ns, Alarm::Seen(slot));
+        Ok(())
+    }
+
+    /// Issuer of a request of the cache, and true if someone waits for it.
+    pub(super) fn page_issuer(&self, slot: u32) -> (Issuer, bool) {
+        let by_flusher = self
+            .cache
+            .as_ref()
+            .is_some_and(|cache| cache.is_of_flusher(slot));
+        if by_flusher {
+            (Issuer::kernel(self.md_thread() + 2), false)
+        } else {
+            (self.load.issuer(slot), true)
+        }
+    }
+}

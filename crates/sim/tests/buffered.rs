@@ -1,0 +1,123 @@
+//! Loads through the page cache: what reaches the drive.
+
+mod common;
+
+use common::{machine, read, run, write};
+use spindle_sim::SimFigures;
+
+const MIB: u64 = 1 << 20;
+
+/// One drive of 100 us and 200 MB/s, 4 GiB.
+fn one(host: &str, queue: &str) -> spindle_sim::Machine {
+    machine(&format!(
+        "[host]\n{host}\n[queue]\nmax_request = '1280KiB'\n{queue}\n[[drive]]\nservice = '100us'\n\
+         transfer_rate = '200 MB/s'\nflush = '100us'\ncapacity = '4GiB'\nqueue_depth = 256\n"
+    ))
+}
+
+fn load(size: &str, requests: u64, more: &str) -> String {
+    format!(
+        "seconds = 'none'\nrequests = {requests}\n[[stream]]\nname = 's'\nsize = '{size}'\ndirect = false\n\
+         pattern = 'sequential'\n{more}\n"
+    )
+}
+
+fn at_drive(figures: &SimFigures) -> (u64, u64, u64, u64) {
+    let drive = &figures.drives[0];
+    (
+        drive.reads,
+        drive.read_bytes,
+        drive.writes,
+        drive.write_bytes,
+    )
+}
+
+#[test]
+fn a_sequential_reader_gets_windows_of_the_read_ahead() {
+    for (read_ahead, requests_of) in [("0", 4), ("16KiB", 16), ("128KiB", 128), ("4MiB", 1024)] {
+        let of = one("", &format!("read_ahead = '{read_ahead}'"));
+        let (reads, bytes, ..) = at_drive(&run(&of, &load("4KiB", 64 * MIB / 4096, "")));
+        let expected = 64 * MIB / (requests_of * 1024);
+        assert!(
+            reads.abs_diff(expected) <= expected / 20 + 8,
+            "{read_ahead}: {reads} reads, {expected} expected"
+        );
+        assert!((64 * MIB..=72 * MIB).contains(&bytes), "{bytes}");
+    }
+}
+
+#[test]
+fn random_reads_take_their_own_pages_alone() {
+    let text = load("16KiB", 500, "").replace("sequential", "shuffled");
+    let figures = run(&one("", ""), &text);
+    let (reads, bytes, ..) = at_drive(&figures);
+    assert_eq!((reads, bytes), (500, 500 * 16 * 1024));
+    assert!((read(&figures).latency.mean_ns - 182_000.0).abs() < 3_000.0);
+}
+
+#[test]
+fn pages_in_memory_are_not_read_again_unless_memory_is_too_small() {
+    let twice = |region: &str| {
+        let requests = if region == "64MiB" { 128 } else { 1024 };
+        let text = load("1MiB", requests, &format!("region = '0-{region}'"));
+        at_drive(&run(&one("memory = '256MiB'", ""), &text)).1 / MIB
+    };
+    assert_eq!(twice("64MiB"), 64);
+    assert!(twice("512MiB") >= 1000);
+}
+
+#[test]
+fn written_pages_reach_the_drive_once_in_long_requests() {
+    let more = "write_fraction = 1.0\nend_fsync = true\nregion = '0-32MiB'";
+    let figures = run(&one("", ""), &load("4KiB", 2 * 32 * MIB / 4096, more));
+    let (reads, _, writes, bytes) = at_drive(&figures);
+    assert_eq!((reads, bytes), (0, 32 * MIB));
+    assert_eq!(writes, (32 * MIB).div_ceil(1280 * 1024));
+    // The writes were in memory; only the sync at the end took time.
+    assert!(write(&figures).latency.max_ns < 100_000);
+}
+
+#[test]
+fn a_write_of_a_part_of_a_page_reads_it_first() {
+    let text = load("512B", 100, "write_fraction = 1.0\nend_fsync = true")
+        .replace("sequential", "shuffled");
+    let (reads, bytes, writes, written) = at_drive(&run(&one("", ""), &text));
+    assert_eq!((reads, bytes), (100, 100 * 4096));
+    assert_eq!((writes, written), (100, 100 * 4096));
+}
+
+#[test]
+fn writers_over_the_limit_go_at_the_pace_of_the_drive() {
+    let host = "memory = '256MiB'\ndirty_background_ratio = 5\ndirty_ratio = 10";
+    let figures = run(
+        &one(host, ""),
+        &load("64KiB", 2 * 1024 * MIB / 65536, "write_fraction = 1.0"),
+    );
+    let rate = 2.0 * 1024.0 * MIB as f64 / figures.run.elapsed_ns as f64 * 1e3;
+    // 1.25 MiB take 100 us and 6.55 ms: 197 MB/s.
+    assert!((185.0..205.0).contains(&rate), "{rate} MB/s");
+}
+
+#[test]
+fn old_pages_are_written_without_being_asked() {
+    let host = "dirty_expire = '2s'\ndirty_writeback = '1s'";
+    let text = "seconds = 10\n[[stream]]\nname = 's'\nsize = '4KiB'\ndirect = false\npattern = 'sequential'\nwrite_fraction = 1.0\nrate = 100";
+    let (_, _, writes, bytes) = at_drive(&run(&one(host, ""), text));
+    assert!(writes > 0);
+    assert!((400..1000).contains(&(bytes / 4096)), "{bytes} bytes");
+}
+
+#[test]
+fn each_fsync_writes_its_page_and_empties_the_drive_s_cache() {
+    let text = load("4KiB", 200, "write_fraction = 1.0\nfsync_every = 1")
+        .replace("sequential", "shuffled");
+    let figures = run(&one("", ""), &text);
+    assert_eq!(at_drive(&figures).2, 200);
+    assert_eq!(figures.drives[0].flushes, 200);
+    let syncs = figures.run.streams[0].fsync.as_ref().unwrap();
+    assert!(
+        (syncs.latency.mean_ns - 220_500.0).abs() < 3_000.0,
+        "{}",
+        syncs.latency.mean_ns
+    );
+}
