@@ -289,7 +289,7 @@ def test_the_matrix_of_2008_as_a_campaign_is_drawn_with_its_published_points(
     invoke: Callable[..., Ended], tmp_path: Path
 ) -> None:
     where = str(tmp_path / "store.sqlite")
-    sets = ("--set", "chunk=64KiB,1MiB", "--set", "array=one-drive,raid10-f2,raid5", "--set", "options.seconds=3")
+    sets = ("--set", "chunk=64KiB,1MiB", "--set", "array=one-drive,raid10-f2,raid5", "--set", "options.seconds=8")
     assert invoke("campaign", "run", "md-matrix", "--store", where, *sets).status == 0
     document = json.loads(invoke("report", "campaign:md-matrix", "--store", where, "--json").out)
     blocks = [block for section in document["sections"] for block in section["blocks"]]

@@ -107,7 +107,7 @@ def test_a_job_file_runs_on_a_machine_of_the_catalogue(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("randomio", "one-sata", "--buffered"), "page cache"),
+        (("randomio", "one-sata", "--buffered", "--mapped"), "mapping"),
         (("randomio", "nowhere/machine.toml"), "no such file"),
         (("randomio", "six-sata-f2.toml"), "the catalogue's is `six-sata-f2`"),
         (("randomio", "one-sata", "--create", "1GiB"), "--create"),
@@ -129,5 +129,5 @@ def test_python_runs_models_too() -> None:
     machine = package.Machine.parse("[[drive]]\nmodel = 'ST3600057SS'\n", "mine.toml")
     faster = package.simulate("seeker", machine, seconds=30)
     assert faster.run.iops > 1.5 * simulated.run.iops
-    with pytest.raises(_core.ConfigError, match="page cache"):
-        package.simulate("randomio", machine, direct=False)
+    with pytest.raises(_core.ConfigError, match="mapping"):
+        package.simulate("randomio", machine, direct=False, mapped=True)

@@ -52,7 +52,8 @@ fn random_reads_take_their_own_pages_alone() {
     let figures = run(&one("", ""), &text);
     let (reads, bytes, ..) = at_drive(&figures);
     assert_eq!((reads, bytes), (500, 500 * 16 * 1024));
-    assert!((read(&figures).latency.mean_ns - 182_000.0).abs() < 3_000.0);
+    // 100 us, 16 KiB at 200 MB/s, and the copy at 5 GB/s.
+    assert!((read(&figures).latency.mean_ns - 185_200.0).abs() < 500.0);
 }
 
 #[test]
@@ -62,7 +63,8 @@ fn pages_in_memory_are_not_read_again_unless_memory_is_too_small() {
         let text = load("1MiB", requests, &format!("region = '0-{region}'"));
         at_drive(&run(&one("memory = '256MiB'", ""), &text)).1 / MIB
     };
-    assert_eq!(twice("64MiB"), 64);
+    // The last window goes beyond the region.
+    assert!((64..=65).contains(&twice("64MiB")));
     assert!(twice("512MiB") >= 1000);
 }
 

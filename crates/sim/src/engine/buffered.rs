@@ -338,7 +338,7 @@ impl Engine {
         self.run_flusher()
     }
 
-    /// The kernel's flusher writes as long as there are too many dirty pages, and requests are free.
+    /// The kernel's flusher writes as long as there are too many dirty pages, a round at a time, and requests are free.
     pub(super) fn run_flusher(&mut self) -> Result<(), SimError> {
         let end = pages_of(0, self.capacity).1;
         let mut issued = 0;
@@ -346,7 +346,10 @@ impl Engine {
             let Some(cache) = &mut self.cache else {
                 return Ok(());
             };
-            if cache.flusher_blocked > 0 || !cache.wants_flush() || self.load.active == 0 {
+            if issued == 0 && !cache.wants_flush()
+                || cache.flusher_blocked > 0
+                || self.load.active == 0
+            {
                 break;
             }
             let cursor = cache.cursor;

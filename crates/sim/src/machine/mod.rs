@@ -360,7 +360,10 @@ impl Machine {
             Some(bytes) => bytes / PAGE,
             None => most * u64::from(ratio) / 100,
         };
-        let longest = self.queue.max_request.unwrap_or(self.host.kernel.max_request());
+        let longest = self
+            .queue
+            .max_request
+            .unwrap_or(self.host.kernel.max_request());
         let (read_ahead, longest_io, stripe) = match &self.array {
             Some(setup) => {
                 let array = Array::new(setup.config.clone())?;
