@@ -253,8 +253,9 @@ impl Bfq {
         }
         let queue = self.queues.len();
         let class = class_of(request);
-        // bfq_ioprio_to_weight.
-        let weight = 10 * (LEVELS as u64 - u64::from(request.level.min(7)));
+        // bfq_set_next_ioprio_data: the idle class has the lowest level; bfq_ioprio_to_weight.
+        let level = if class == 2 { 7 } else { request.level.min(7) };
+        let weight = 10 * (LEVELS as u64 - u64::from(level));
         self.queues.push(Queue {
             sync: request.sync,
             class,
@@ -485,7 +486,10 @@ impl Bfq {
         };
         let other = &self.queues[serving];
         let is_higher = class < other.class || weight > other.raised_weight();
-        if goes_on && raised >= other.is_raised || is_higher || !self.better_to_idle(serving) {
+        let wants =
+            goes_on && raised >= other.is_raised || is_higher || !self.better_to_idle(serving);
+        // next_queue_may_preempt: a lower class is never next (bfq_update_next_in_service).
+        if wants && class <= other.class {
             self.expire(now_ns, Reason::Preempted, requests);
         }
     }
