@@ -70,7 +70,7 @@ def test_virtual_time_passes_without_real_time(four: Path) -> None:
 def test_a_killed_spindle_leaves_no_process_and_no_file(
     four: Path, script: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = four.parent / "temporary"
+    folder = four.parent / "a folder whose name leaves no room for the address of a socket, which has 107 bytes"
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))
     process = started("lab", "exec", str(four), "--", "sh", "-c", script, cwd=four.parent)

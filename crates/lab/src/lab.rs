@@ -3,8 +3,9 @@
 //! The kernel is one thread that either runs or waits. Everything that it does begins with a message on one socket, which
 //! is answered before it goes on, so the loop sees all that happens in the one order in which it happened.
 
+use std::fs::File;
 use std::io::Read;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::mpsc::Sender;
@@ -588,6 +589,10 @@ fn wait(found: &mut [PollFd<'_>], left: Option<Duration>) -> Result<(), LabError
     }
 }
 
+/// A socket has room for 108 bytes of its path: the folder, which may have a longer one, is named by its descriptor.
 fn listen(folder: &Path, name: &str) -> Result<UnixListener, LabError> {
-    UnixListener::bind(folder.join(name)).map_err(|error| LabError::socket(name, error))
+    let listener = File::open(folder).and_then(|folder| {
+        UnixListener::bind(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))
+    });
+    listener.map_err(|error| LabError::socket(name, error))
 }

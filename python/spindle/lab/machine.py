@@ -135,8 +135,12 @@ class Running:
 
     def _release(self) -> None:
         """The kernel has ended before it connected: the lab must not wait for it."""
-        with suppress(OSError), socket.socket(socket.AF_UNIX) as end:
-            end.connect(str(self.folder / "time"))
+        folder = os.open(self.folder, os.O_PATH)
+        try:
+            with suppress(OSError), socket.socket(socket.AF_UNIX) as end:
+                end.connect(f"/proc/self/fd/{folder}/time")  # a socket's address has room for 107 bytes
+        finally:
+            os.close(folder)
 
     def _last_lines(self) -> str:
         self.log.seek(0)
