@@ -246,6 +246,9 @@ def test_beside_iostat_under_a_real_load_every_column_agrees(bench: Any) -> None
     assert mine["flushes"] == pytest.approx(kernel[15], abs=0.5)
     assert mine["r requests"] >= 1500
     assert mine["flushes"] >= 10
+    if other["busy s"] > len(their_rows):
+        # The kernel's time of use went back by some ms, as it may with several processors; iostat takes that for wrapping.
+        del mine["busy s"]
     for what, value in mine.items():
         # iostat's clock has ticks of 10 ms, and its intervals are not exactly the second assumed here: 2 %. Awaits are
         # rounded to 0.005 ms, over some 2 000 requests; queue and share of time to 0.005 and 0.005 %.
