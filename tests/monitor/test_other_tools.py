@@ -247,7 +247,7 @@ def test_beside_iostat_under_a_real_load_every_column_agrees(bench: Any) -> None
     assert mine["r requests"] >= 1500
     assert mine["flushes"] >= 10
     if other["busy s"] > len(their_rows):
-        # The kernel's time of use went back by some ms, as it may with several processors; iostat takes that for wrapping.
+        # The kernel's time of use went back, as it may with several processors; iostat takes that for wrapping.
         del mine["busy s"]
     for what, value in mine.items():
         # iostat's clock has ticks of 10 ms, and its intervals are not exactly the second assumed here: 2 %. Awaits are
