@@ -14,7 +14,7 @@ extra = $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.tom
 
 AGENT  := build/spindle-agent
 
-.PHONY: help quick agent lab lab-defaults lab-grid recipes review coverage test test-rust test-python lint generate docs pages format bench bench-engine bench-agreement bench-bonnie bench-fsync bench-lab lab-exact lab-maps lab-cuts lab-equal fuzz-fio bench-library bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance bench-serve knob-effects deny fuzz mutants release setup clean
+.PHONY: help quick agent lab lab-defaults lab-grid recipes review coverage lines test test-rust test-python lint generate docs pages format bench bench-engine bench-agreement bench-bonnie bench-fsync bench-lab lab-exact lab-maps lab-cuts lab-equal fuzz-fio bench-library bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance bench-serve knob-effects deny fuzz mutants release setup clean
 
 SECONDS ?= 60
 CRATE ?= array
@@ -54,10 +54,13 @@ coverage: build/bin/cargo-llvm-cov setup ## share of the lines that tests run: a
 	$(BIN)/coverage combine --quiet
 	@echo "Python: $$($(BIN)/coverage report --format=total) % of the lines, by $(COVERED)"
 
+lines: $(VENV)/bin/python ## lines of code by crate and room, without blank lines, comments and docstrings
+	@$(BIN)/python tools/count_lines.py
+
 review: setup ## the tests that try to break each promise (tests/promises.toml), and one line for each
 	$(BIN)/python -m pytest --review --quiet
 
-lint: $(VENV)/built $(VENV)/test-tools $(VENV)/lint-tools ## formatting, clippy, ruff, mypy, plain words
+lint: $(VENV)/built $(VENV)/test-tools $(VENV)/lint-tools ## formatting, clippy, ruff, mypy over the package and tests, plain words
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/ruff check python tests benches examples

@@ -18,9 +18,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests/durability"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # tests/
 
-from crash import Crash, crash
+from tests.durability.crash import Crash, crash
 
 PLACES = ((None, False), (None, True), ("ext4", False), ("ext4", True))
 SYNCS = ("fsync", "fdatasync", "dsync", "fua")

@@ -17,12 +17,11 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests/knobs"))
+sys.path.insert(0, str(ROOT))  # tests/
 PAGE = ROOT / "docs/reference/knobs.md"
 
-from sweep import beside_the_table, swept, table  # noqa: E402
-
 from spindle.host.signals import Stopped  # noqa: E402
+from tests.knobs.sweep import beside_the_table, swept, table  # noqa: E402
 
 
 def main() -> int:

@@ -14,11 +14,9 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # documents.py and program.py, for all tests
-
-from program import Ended
-from promises import PROMISES, Review, numbers
-from workbench import Workbench
+from tests.program import Ended
+from tests.promises import PROMISES, Review, numbers
+from tests.workbench import Workbench
 
 # A test runner in the background may ignore signals. The programs under test inherit that, but must end by signals.
 # (A program that inherits an ignored signal leaves it ignored, as nohup requires.)
@@ -60,7 +58,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     """Tests of a folder run one after another, folders side by side (`pytest -n`)."""
     from xdist.scheduler import LoadScopeScheduling
 
-    class ByFolder(LoadScopeScheduling):
+    class ByFolder(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
         def _split_scope(self, nodeid: str) -> str:
             folder = nodeid.removeprefix("tests/").split("/")[0]
             return "machine" if folder in MACHINE_WIDE else folder

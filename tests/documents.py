@@ -1,8 +1,10 @@
-"""Comparison of JSON documents."""
+"""Comparison of JSON documents, and their optional values."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 def structure(value: Any, name: str = "") -> dict[str, str]:
@@ -12,3 +14,9 @@ def structure(value: Any, name: str = "") -> dict[str, str]:
     if isinstance(value, list):
         return {key: kind for item in value for key, kind in structure(item, name + "[]").items()}
     return {name: "text" if isinstance(value, str) else "number"}
+
+
+def present(value: T | None) -> T:
+    """A value that must be known here."""
+    assert value is not None
+    return value

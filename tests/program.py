@@ -36,6 +36,12 @@ class Ended(NamedTuple):
         return lines[0]
 
 
+Invoke = Callable[..., Ended]
+"""The fixture `invoke`: runs a command line in this process."""
+Amid = Callable[[Callable[[], object]], None]
+"""The fixture `amid`: has something done once a load is being measured."""
+
+
 def spindle(*arguments: str | Path, cwd: Path | None = None, timeout: float = 120.0, stdin: str | None = None) -> Ended:
     """Run a command line to its end."""
     done = subprocess.run(

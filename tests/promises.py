@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,8 @@ class Review:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call" or report.outcome != "passed":
-            for number in dict(report.user_properties)["promises"]:
+            marked: Any = dict(report.user_properties)["promises"]
+            for number in marked:
                 self._outcomes[number].append(report.outcome)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

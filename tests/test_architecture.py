@@ -377,3 +377,14 @@ def test_no_crate_writes_options_of_the_command_line() -> None:
         for number, line in enumerate(path.read_text().splitlines(), 1):
             found = own & set(OPTION.findall(line.partition("//")[0]))
             assert not found, f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+
+
+def test_json_is_decoded_into_types_where_threads_cannot_meet() -> None:
+    """msgspec crashes if two threads build the decoder of one type at once; `base/decoding.py` builds them in turn."""
+    direct = re.compile(r"msgspec\.json\.decode\(.*type=")
+    found = [
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "python/spindle").rglob("*.py")
+        if "pages" not in path.parts and path.name != "document.py" and direct.search(path.read_text())
+    ]
+    assert found == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from promises import PROMISES
+from tests.promises import PROMISES
 
 HERE = Path(__file__).parent
 

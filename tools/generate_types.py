@@ -30,26 +30,30 @@ from __future__ import annotations
 
 from typing import Literal
 
-import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
+from spindle.base.decoding import decode_json
 {properties}
 {imports}
 
 
-class Kind(Struct, frozen=True, kw_only=True, tag_field="kind"):
+{classes}
+
+{readers}'''
+
+KIND = '''class Kind(Struct, frozen=True, kw_only=True, tag_field="kind"):
     """One of several forms, distinguished by `kind`."""
 
 
-{classes}
+'''
 
-def {reader}_from_json(text: str | bytes) -> {root}:
+READER = '''def {name}_from_json(text: str | bytes) -> {type}:
     """Read what the core wrote."""
-    return msgspec.json.decode(text, type={root})
+    return decode_json(text, {type})
 '''
 
 INTEGERS = {f"{sign}{bits}": "int" for sign in "ui" for bits in (8, 16, 32, 64, "size")}
-SIMPLE = INTEGERS | {"f64": "float", "bool": "bool", "String": "str"}
+SIMPLE = INTEGERS | {"f64": "float", "bool": "bool", "String": "str", "&'static str": "str"}
 EMPTY = {"int": "0", "float": "0.0", "bool": "False", "str": '""', "list": "[]"}
 
 
@@ -59,8 +63,8 @@ class Module:
 
     about: str
     sources: tuple[str, ...]
-    root: str
-    """The type that is read, with all that it needs."""
+    roots: tuple[str, ...]
+    """The types that are read, with all that they need."""
     properties: str | None = None
     names: dict[str, str] = field(default_factory=dict)
     """Python's where they differ."""
@@ -69,7 +73,7 @@ class Module:
     defaults: dict[str, str] = field(default_factory=dict)
     """Docstrings of types that have their own."""
     bounds: dict[str, str] = field(default_factory=dict)
-    """Types of fields (`Struct.field`) whose values are checked when a record is read."""
+    """Types of fields (`Struct.field`) whose values are checked when a record is read, or that serde cannot say."""
     extras: dict[str, str] = field(default_factory=dict)
     """Fields that the record adds."""
     imports: str = ""
@@ -79,7 +83,7 @@ MODULES = {
     "python/spindle/result/workload.py": Module(
         about="The resolved workload as the core writes it. Times are ns, sizes bytes, fractions 0 to 1.",
         sources=("crates/workload/src/request.rs", "crates/workload/src/spec.rs"),
-        root="Workload",
+        roots=("Workload",),
         properties="spindle.result.workload_properties",
         names={"Stream": "WorkloadStream"},
         suffixes={"Pattern": "", "Arrival": "", "RateLimit": "Limit"},
@@ -88,7 +92,7 @@ MODULES = {
     "python/spindle/result/figures.py": Module(
         about="The measurements of the load itself, as the core writes them. Times are ns, sizes bytes.",
         sources=("crates/measure/src/verification.rs", "crates/measure/src/settle.rs", "crates/measure/src/figures.rs"),
-        root="RunFigures",
+        roots=("RunFigures", "ReadBack"),
         properties="spindle.result.figures_properties",
         names={
             "RunFigures": "Figures",
@@ -112,6 +116,48 @@ MODULES = {
         },
         imports="from typing import Annotated\n\nfrom msgspec import Meta\n\n"
         "from spindle.result.buckets import BUCKETS\n\nBucket = Annotated[int, Meta(ge=0, lt=BUCKETS)]",
+    ),
+    "python/spindle/result/journal.py": Module(
+        about="Durability tests as the core writes them: plan, journal, figures, findings. Times are ns, sizes bytes.",
+        sources=tuple(
+            f"crates/engine/src/durable/{name}.rs" for name in ("plan", "entry", "journal", "writer", "findings")
+        ),
+        roots=("JournalSummary", "DurableFigures", "Findings"),
+        properties="spindle.result.journal_properties",
+        names={"JournalSummary": "Journal", "DurableFigures": "DurabilityFigures"},
+        bounds={"Header.about": "TestDetails"},
+        imports="from spindle.result.tested import TestDetails",
+    ),
+    "python/spindle/result/layout.py": Module(
+        about="An array explained, as the core writes it. Sizes are bytes.",
+        sources=tuple(
+            f"crates/array/src/{name}.rs" for name in ("level", "config", "tolerance", "limits", "drawing", "report")
+        ),
+        roots=("LayoutReport",),
+        bounds={"ArrayConfig.layout": "str"},
+    ),
+    "python/spindle/result/maps.py": Module(
+        about="Address maps compared with lists of real arrays, as the core writes it.",
+        sources=("crates/array/src/validate.rs",),
+        roots=("MapsReport",),
+    ),
+    "python/spindle/serve/figures.py": Module(
+        about="Figures of a served drive, as the core writes them. Times are ns, sizes bytes.",
+        sources=("crates/disk/src/disk.rs", "crates/disk/src/serve/mod.rs"),
+        roots=("Summary",),
+        names={"Summary": "ServeFigures"},
+        extras={"ServeFigures": 'cpu_s: float = 0.0\n"""CPU time of the server."""'},
+    ),
+    "python/spindle/lab/report.py": Module(
+        about="Figures of one boot, as the core writes them. Times are ns, sizes bytes.",
+        sources=("crates/lab/src/report.rs",),
+        roots=("Report",),
+        names={"Report": "BootReport"},
+    ),
+    "python/spindle/lab/setup.py": Module(
+        about="A machine as a kernel takes it, as the core writes it. Sizes are bytes unless a name says otherwise.",
+        sources=("crates/sim/src/machine/filesystem.rs", "crates/lab/src/setup.rs"),
+        roots=("KernelSetup",),
     ),
 }
 
@@ -178,7 +224,9 @@ def _variants(body: str, head: str) -> Iterator[Type]:
     for member in _members(body):
         name = member["variant"]
         words = re.findall(r"[A-Z][a-z0-9]*", name)
-        written = {"kebab-case": "-", "lowercase": ""}[style[1]].join(words).lower() if style else name
+        written = (
+            {"kebab-case": "-", "snake_case": "_", "lowercase": ""}[style[1]].join(words).lower() if style else name
+        )
         inner = member["body"].removeprefix(" {\n").removesuffix("},").rstrip(" ,")
         yield Type(f"{name}={written}", _about(member[1]), list(_fields(inner)))
 
@@ -212,13 +260,15 @@ class Writer:
     def text(self) -> str:
         """The whole module."""
         package, _, name = (self.module.properties or "").rpartition(".")
+        needed = self._needed()
+        roots = [self._name(root) for root in self.module.roots]
         return MODULE.format(
             about=self.module.about,
             sources=",\n".join(self.module.sources),
             properties=f"from {package} import {name} as properties\n" if package else "",
-            classes="\n\n".join(self._written(found) for found in self._needed()),
-            root=self._name(self.module.root),
-            reader=self._name(self.module.root).lower(),
+            classes=(KIND if any(found.tagged for found in needed) else "")
+            + "\n\n".join(self._written(found) for found in needed),
+            readers="\n\n".join(READER.format(name=_snake(root), type=root) for root in roots),
             imports=self.module.imports,
         )
 
@@ -237,7 +287,8 @@ class Writer:
                 add(mentioned, (*above, name))
             order.append(found)
 
-        add(self.module.root)
+        for root in self.module.roots:
+            add(root)
         return order
 
     def _written(self, found: Type) -> str:
@@ -262,12 +313,13 @@ class Writer:
         options = ", ".join(filter(None, [base, "frozen=True", "kw_only=True", left_out, tag]))
         text = f"class {name}({helped}{options}):\n" + _doc(found.about, "    ") + ("\n" if found.fields else "")
         for one in found.fields:
-            kind = self._type(one.type)
+            bound = self.module.bounds.get(f"{name}.{one.name}")
+            kind = self._type(one.type) if bound is None or one.optional or one.left_out else bound
             default = f" = {self._default(kind)}" if one.optional or one.left_out else ""
-            kind = self.module.bounds.get(f"{name}.{one.name}", kind)
+            kind = bound or kind
             python = one.name
             if keyword.iskeyword(python):
-                python, default = f"{python}_", f' = msgspec.field(name="{one.name}")'
+                python, default = f"{python}_", f' = field(name="{one.name}")'
             text += f"    {python}: {kind}{default}\n" + _doc(one.about, "    ")
         return text + textwrap.indent(self.module.extras.get(name, ""), "    ") + "\n"
 
@@ -276,6 +328,8 @@ class Writer:
             return f"{self._type(inner[1])} | None"
         if inner := re.fullmatch(r"Vec<(.*)>", rust):
             return f"list[{self._type(inner[1])}]"
+        if inner := re.fullmatch(r"BTreeMap<([^,]*), (.*)>", rust):
+            return f"dict[{self._type(inner[1])}, {self._type(inner[2])}]"
         if inner := re.fullmatch(r"\((.*)\)", rust):
             return f"tuple[{', '.join(self._type(part) for part in inner[1].split(', '))}]"
         if rust in self.types:
@@ -286,6 +340,10 @@ class Writer:
         if kind.endswith("| None"):
             return "None"
         return self.module.defaults.get(kind) or EMPTY[kind.partition("[")[0]]
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
 def _doc(about: str, indent: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,7 +48,7 @@ def by_job(phase: Phase, fio: list[Clone], spindle: list[Clone], figures: Any) -
     ]
 
 
-def _workers(stream: dict[str, object]) -> int:
+def _workers(stream: Mapping[str, object]) -> int:
     return int(str(stream.get("workers", 1)))
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from scipy import stats
 
 from spindle.formats.fio_job import Conversion
-from spindle.formats.fio_job.job import Job
+from spindle.formats.fio_job.job import Job, Sizes
 from spindle.formats.fio_job.numbers import NOTHING
 
 from .clones import by_job
@@ -280,7 +280,7 @@ class _Phase:
         writes = [sum(event.kind == "write" for event in events) for events in (self.theirs, self.ours)]
         if writes[0] == writes[1] and not (self.timed or self.mixed or self.varied):
             if counts[0] != counts[1]:
-                self._say("syncs", *counts)
+                self._say("syncs", counts[0], counts[1])
             return
         if self.drawn and min(writes) < FEW:
             return
@@ -339,7 +339,7 @@ def _merged(clones: Iterable[Clone]) -> list[Event]:
     return sorted((event for clone in clones for event in clone.events), key=lambda event: event.at)
 
 
-def _used(job: Job) -> Sequence[object]:
+def _used(job: Job) -> Sequence[Sizes]:
     if job.mixed:
         return job.sizes[:2]
     return job.sizes[1:] if job.trims_first else (job.sizes[job.direction],)

@@ -1,10 +1,12 @@
 //! Copies the pages of docs/ into the Python package, where `spindle help TOPIC` finds them once it is installed.
 
 use std::path::Path;
-use std::{fs, io};
+use std::{env, fs, io};
 
 fn main() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    // Not `env!`: cargo reuses the program for a copy of the project elsewhere.
+    let crate_folder = env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it");
+    let root = Path::new(&crate_folder).join("../..");
     let pages = root.join("docs");
     println!("cargo:rerun-if-changed={}", pages.display());
     let copies = root.join("python/spindle/pages");

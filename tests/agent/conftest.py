@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from program import Ended
+from tests.program import Ended
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from program import Ended
 from spindle import formats
 from spindle.result.record import RunRecord
-from workbench import MIB, Workbench
+from tests.program import Ended
+from tests.workbench import MIB, Workbench
 
 Agent = Callable[..., Ended]
 

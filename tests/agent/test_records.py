@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from program import Ended, spindle
 from spindle import formats
 from spindle.result.document import Unreadable, encode
 from spindle.result.record import PhasesRecord, RunRecord
+from tests.program import Ended, spindle
 
 Agent = Callable[..., Ended]
 

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from tests.program import Invoke
+
 
 def picture(text: str) -> list[str]:
     """Rows of the drawing, without their offsets."""
@@ -21,13 +23,15 @@ def picture(text: str) -> list[str]:
         ("o2", ["A1 A2 A3 A4 A5 A6", "A6 A1 A2 A3 A4 A5", "A7 A8 A9 A10 A11 A12", "A12 A7 A8 A9 A10 A11"]),
     ],
 )
-def test_raid10_over_six_drives_is_drawn_as_administrators_draw_it(invoke, layout: str, rows: list[str]) -> None:
+def test_raid10_over_six_drives_is_drawn_as_administrators_draw_it(
+    invoke: Invoke, layout: str, rows: list[str]
+) -> None:
     said = invoke("array", "layout", "--level", "raid10", "--layout", layout, "--drives", "6", "--chunk", "64KiB")
     assert said.status == 0
     assert picture(said.out)[: len(rows)] == rows
 
 
-def test_a_far_layout_shows_both_halves_the_second_turned_by_one_drive(invoke) -> None:
+def test_a_far_layout_shows_both_halves_the_second_turned_by_one_drive(invoke: Invoke) -> None:
     said = invoke("array", "layout", "--level", "raid10", "--layout", "f2", "--drives", "6", "--chunk", "64KiB")
     rows = [row for row in picture(said.out) if "..." not in row]
     assert rows[0] == "A1 A2 A3 A4 A5 A6"
@@ -38,40 +42,40 @@ def test_a_far_layout_shows_both_halves_the_second_turned_by_one_drive(invoke) -
     assert "mkfs.ext4 -E stride=16,stripe-width=96 /dev/md0" in said.out
 
 
-def test_raid5_shows_where_parity_goes_and_what_a_small_write_costs(invoke) -> None:
+def test_raid5_shows_where_parity_goes_and_what_a_small_write_costs(invoke: Invoke) -> None:
     said = invoke("array", "layout", "--level", "raid5", "--drives", "4", "--chunk", "64KiB", "--drive-size", "500GB")
     assert picture(said.out)[:4] == ["A1 A2 A3 P", "A5 A6 P A4", "A9 P A7 A8", "P A10 A11 A12"]
     assert "4 requests to drives (2 reads + 2 writes)" in said.out
     assert "75.0 %" in said.out
 
 
-def test_raid6_before_and_after_linux_4_1_pay_differently_for_a_small_write(invoke) -> None:
+def test_raid6_before_and_after_linux_4_1_pay_differently_for_a_small_write(invoke: Invoke) -> None:
     said = invoke("array", "layout", "--level", "raid6", "--drives", "8")
     assert "Linux 2.6.32: 8 requests to drives (5 reads + 3 writes)" in said.out
     assert "Linux 6.1: 6 requests to drives (3 reads + 3 writes)" in said.out
 
 
-def test_unequal_drives_of_a_raid0_make_zones(invoke) -> None:
+def test_unequal_drives_of_a_raid0_make_zones(invoke: Invoke) -> None:
     sizes = "32MiB,48MiB,64MiB"
     said = invoke("array", "layout", "--level", "raid0", "--chunk", "64KiB", "--drive-size", sizes, "--rows", "1")
     assert [row for row in picture(said.out) if "..." not in row] == ["A1 A2 A3", "- A1537 A1538", "- - A2049"]
     assert "150994944 bytes" in said.out
 
 
-def test_groups_of_raid50_are_set_apart_and_made_one_by_one(invoke) -> None:
+def test_groups_of_raid50_are_set_apart_and_made_one_by_one(invoke: Invoke) -> None:
     said = invoke("array", "layout", "--level", "raid50", "--drives", "6", "--groups", "2", "--chunk", "64KiB")
     assert picture(said.out)[0] == "A1 A2 P | A3 A4 P"
     assert said.out.count("mdadm --create") == 3
     assert "any 1 drive may fail; at best 2" in said.out
 
 
-def test_a_layout_that_mdadm_cannot_make_is_drawn_and_said_to_be_one(invoke) -> None:
+def test_a_layout_that_mdadm_cannot_make_is_drawn_and_said_to_be_one(invoke: Invoke) -> None:
     said = invoke("array", "layout", "--level", "raid10", "--layout", "n2f2", "--drives", "4")
     assert "mdadm --create" not in said.out
     assert "echo 514 > /sys/block/md0/md/layout" in said.out
 
 
-def test_json_has_the_same_figures(invoke) -> None:
+def test_json_has_the_same_figures(invoke: Invoke) -> None:
     arguments = ["array", "layout", "--level", "raid10", "--layout", "f2", "--drives", "6", "--chunk", "64KiB"]
     found = json.loads(invoke(*arguments, "--json").out)
     assert found["config"]["chunk"] == 65536
@@ -103,7 +107,7 @@ def test_json_has_the_same_figures(invoke) -> None:
         ("--level raid10 --drives 3 --chunk 8192PiB --layout f2 --drive-size 1000PiB", "too small"),
     ],
 )
-def test_what_md_would_refuse_is_refused_in_one_line(invoke, arguments: str, says: str) -> None:
+def test_what_md_would_refuse_is_refused_in_one_line(invoke: Invoke, arguments: str, says: str) -> None:
     said = invoke("array", "layout", *arguments.split())
     assert said.status == 2
     assert said.out == ""
@@ -123,7 +127,7 @@ def test_what_md_would_refuse_is_refused_in_one_line(invoke, arguments: str, say
     ],
 )
 def test_a_rebuild_has_a_time_and_a_risk_with_their_assumptions(
-    invoke, level: str, drives: int, failed: str, read: str, server: str, desktop: str
+    invoke: Invoke, level: str, drives: int, failed: str, read: str, server: str, desktop: str
 ) -> None:
     said = invoke("array", "layout", "--level", level, "--drives", str(drives), "--drive-size", "18TB")
     assert "24 h 24 min or more at 204.80 MB/s (md's own limit, speed_limit_max" in said.out  # 18e12 / 204.8e6 s
@@ -132,7 +136,7 @@ def test_a_rebuild_has_a_time_and_a_risk_with_their_assumptions(
 
 
 @pytest.mark.promise(30)
-def test_the_rate_of_a_rebuild_is_given_and_levels_without_one_say_nothing(invoke) -> None:
+def test_the_rate_of_a_rebuild_is_given_and_levels_without_one_say_nothing(invoke: Invoke) -> None:
     line = ["array", "layout", "--drives", "4", "--drive-size", "18TB", "--level"]
     assert "50 h or more at 100 MB/s (as given" in invoke(*line, "raid5", "--rebuild-rate", "100MB").out
     found = json.loads(invoke(*line, "raid5", "--rebuild-rate", "100MB", "--json").out)["rebuild"]

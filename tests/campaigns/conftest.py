@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -10,15 +9,11 @@ from pathlib import Path
 
 import pytest
 
-for folder in ("store", "knobs"):  # server.py and real_queue.py, which their tests use too
-    sys.path.insert(0, str(Path(__file__).parent.parent / folder))
-sys.path.insert(0, str(Path(__file__).parent))
-
-from real_queue import Queue  # noqa: E402
-from server import Server, missing  # noqa: E402
-
-from program import Ended  # noqa: E402
-from spindle.store import Store, open_store  # noqa: E402
+from spindle.store import Store, open_store
+from tests.knobs.real_queue import Queue
+from tests.program import Ended
+from tests.store.server import Server, missing
+from tests.workbench import Workbench
 
 
 @pytest.fixture
@@ -53,9 +48,9 @@ def invoke(invoke: Callable[..., Ended], place: Path) -> Callable[..., Ended]:
 
 
 @pytest.fixture
-def queue(bench: object) -> Iterator[Queue]:
+def queue(bench: Workbench) -> Iterator[Queue]:
     """A loop device with random content; as it was afterwards, as the next one to use the device inherits it."""
-    made = Queue(Path(bench.loop()).name)  # type: ignore[attr-defined]
+    made = Queue(Path(bench.loop()).name)
     made["scheduler"] = "none"
     before = made.values()
     yield made

@@ -8,11 +8,10 @@ import sys
 import time
 from types import FrameType
 
-from small import SIXTY, ready
-
 from spindle.campaign.execution import begin, carry_out, reopened
 from spindle.run.watch import SilentWatch
 from spindle.store import StoreRefused, open_store
+from tests.campaigns import small
 
 ROOMS = ("/spindle/campaign/", "/spindle/store/campaigns.py", "/spindle/store/adding.py", "/spindle/store/database.py")
 NAME = "small"
@@ -24,7 +23,7 @@ class Countdown:
     def __init__(self, lines: int | None) -> None:
         self.seen, self._last = 0, lines
 
-    def __call__(self, frame: FrameType, event: str, _argument: object) -> object:
+    def __call__(self, frame: FrameType, event: str, _argument: object) -> Countdown | None:
         if event == "call":
             return self if any(room in frame.f_code.co_filename for room in ROOMS) else None
         if event == "line":
@@ -39,7 +38,7 @@ def go_on(place: str) -> None:
     with open_store(place) as store:
         campaign = store.campaigns.find(NAME)
         if campaign is None:
-            found = ready(SIXTY)
+            found = small.ready(small.SIXTY)
             campaign = begin(found, store, NAME)
         else:
             found = reopened(campaign, store)

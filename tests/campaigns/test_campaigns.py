@@ -10,15 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from small import SIXTY, ready
 
-from program import Ended, ended, spindle, started
 from spindle.campaign import execution
 from spindle.campaign.execution import RunOptions, begin, carry_out
 from spindle.campaign.outcome import outcome_of
 from spindle.campaign.source import preset_names
 from spindle.run.watch import SilentWatch
 from spindle.store import Store, open_store
+from tests.campaigns.small import SIXTY, ready
+from tests.program import Ended, ended, spindle, started
 
 Invoke = Callable[..., Ended]
 DEADLINE_S = 60.0

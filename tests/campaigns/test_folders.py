@@ -9,13 +9,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from small import ready
 
-from program import Ended, started
 from spindle.campaign.execution import RunOptions, begin, carry_out
 from spindle.result.record import PhasesRecord
 from spindle.run.watch import SilentWatch
 from spindle.store import Store
+from tests.campaigns.small import ready
+from tests.program import Ended, started
+from tests.workbench import Workbench
 
 Invoke = Callable[..., Ended]
 DEADLINE_S = 60.0
@@ -78,9 +79,9 @@ def test_each_trial_has_files_of_its_own_in_the_folder_and_leaves_none(
 
 
 def test_file_systems_are_compared_by_a_workload_of_phases(
-    invoke: Invoke, bench: object, tmp_path: Path, store: Store
+    invoke: Invoke, bench: Workbench, tmp_path: Path, store: Store
 ) -> None:
-    device = bench.loop(size=400 << 20)  # type: ignore[attr-defined]
+    device = bench.loop(size=400 << 20)
     path = tmp_path / "plan.toml"
     path.write_text(MATRIX.replace('sets = "options.size"', 'sets = "filesystem.type"').replace("4KiB", "ext4", 1)
                     .replace("64KiB", "xfs"))  # fmt: skip

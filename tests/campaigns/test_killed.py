@@ -9,10 +9,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from killed import NAME, run_until
-from server import Server
 
 from spindle.store import open_store
+from tests.campaigns import small
+from tests.campaigns.killed import NAME, run_until
+from tests.store.server import Server
 
 TRIALS = 60
 
@@ -102,17 +103,15 @@ def disturbed_server(place: str, points: Points, server: Server) -> int:
 
 @pytest.mark.parametrize("order", ["blocks", "sequential"])
 def test_a_campaign_that_goes_on_until_it_knows_enough_is_resumed_where_it_was(tmp_path: Path, order: str) -> None:
-    import killed
-
-    fewer = killed.SIXTY.replace("[1, 16, 64]", "[1, 64]")
+    fewer = small.SIXTY.replace("[1, 16, 64]", "[1, 64]")
     text = fewer.replace("count = 5", f"count = 2\nwithin = '5%'\nat_most = 4\norder = '{order}'")
-    original = killed.SIXTY
-    killed.SIXTY = text
+    original = small.SIXTY
+    small.SIXTY = text
     try:
         undisturbed, place = str(tmp_path / "undisturbed.db"), str(tmp_path / "store.db")
         disturbed(place, Points(undisturbed, 5, seed=3), 5)
     finally:
-        killed.SIXTY = original
+        small.SIXTY = original
     with open_store(place) as store, open_store(undisturbed) as other:
         assert 16 < len(store.campaigns.trials(NAME)) < 32  # some cells needed more, others did not
         assert store.campaigns.fingerprint(NAME) == other.campaigns.fingerprint(NAME)

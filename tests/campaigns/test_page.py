@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from program import Ended
 from spindle.campaign.execution import made_ready
 from spindle.campaign.source import TOP, preset_names, read_plan
+from tests.program import Ended
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/reference/campaign.md").read_text()
 TOML = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)

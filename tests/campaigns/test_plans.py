@@ -9,7 +9,6 @@ from itertools import combinations, product
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as some
-from small import SIXTY, ready
 
 from spindle import _core
 from spindle.campaign.cells import Cell, cells_of
@@ -20,6 +19,7 @@ from spindle.campaign.plan import Plan
 from spindle.campaign.source import open_plan, read_plan
 from spindle.host.errors import TargetError
 from spindle.run.errors import Usage
+from tests.campaigns.small import SIXTY, ready
 
 FACTORS = """
 [factors.size]

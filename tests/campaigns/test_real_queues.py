@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from real_queue import Queue
 
-from program import Ended, started
 from spindle.campaign.leftovers import TOKEN
 from spindle.host.devices import HERE, DevNumber
 from spindle.host.mounts import devices_of, own_mounts
 from spindle.store import Store, open_store
+from tests.knobs.real_queue import Queue
+from tests.program import Ended, started
+from tests.workbench import Workbench
 
 Invoke = Callable[..., Ended]
 DEADLINE_S = 60.0
@@ -196,8 +197,8 @@ tolerate = TOLERATE
 
 
 @pytest.fixture
-def scratch(bench: object) -> Iterator[str]:
-    device = bench.loop(size=400 << 20)  # type: ignore[attr-defined]
+def scratch(bench: Workbench) -> Iterator[str]:
+    device = bench.loop(size=400 << 20)
     yield device
     for point in mounts_of(device):
         subprocess.run(["umount", "--lazy", point], check=False)

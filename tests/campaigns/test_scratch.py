@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from program import Ended
 from spindle import _core
 from spindle.campaign import scratch
 from spindle.campaign.leftovers import scratches
@@ -31,6 +30,8 @@ from spindle.run.errors import RunFailed
 from spindle.run.resolve import resolve
 from spindle.run.watch import SilentWatch
 from spindle.store import open_store
+from tests.program import Ended
+from tests.workbench import Workbench
 
 Invoke = Callable[..., Ended]
 PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
@@ -64,7 +65,7 @@ def plan(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def device(bench: Any) -> Iterator[str]:
+def device(bench: Workbench) -> Iterator[str]:
     made = bench.loop(size=64 * MIB)
     yield made
     for point in mounts_of(made):
@@ -95,7 +96,7 @@ class Said(SilentWatch):
 
 
 @pytest.mark.parametrize("kind", ["ext2", "ext3", "ext4", "xfs", "btrfs"])
-def test_each_kind_is_made_and_taken_away(bench: Any, kind: str) -> None:
+def test_each_kind_is_made_and_taken_away(bench: Workbench, kind: str) -> None:
     if shutil.which(f"mkfs.{kind}", path=PATH) is None:
         pytest.skip(f"mkfs.{kind} is not installed")
     device, said = bench.loop(size=400 * MIB), Said()
@@ -144,7 +145,7 @@ def renamed(kind: str, place: str, device: str) -> str:
 
 
 @pytest.fixture
-def precious(bench: Any) -> str:
+def precious(bench: Workbench) -> str:
     made: str = bench.loop(size=64 * MIB)
     bench.run("mkfs.ext4", "-q", "-O", "^has_journal", "-E", "lazy_itable_init=0", made)
     bench.run("sync")
@@ -193,7 +194,7 @@ def test_a_campaign_ends_when_the_name_of_its_device_means_another_one(
 
 @pytest.mark.promise(2)
 def test_a_loop_device_cannot_be_set_up_anew_while_tools_work_on_it(
-    bench: Any, device: str, plan: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    bench: Workbench, device: str, plan: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     other = bench.image(64 * MIB)
     instead(tmp_path / "bin", monkeypatch, "mkfs.ext4", f"losetup -d {device}; losetup {device} {other}")
@@ -203,7 +204,7 @@ def test_a_loop_device_cannot_be_set_up_anew_while_tools_work_on_it(
 
 @pytest.mark.promise(2)
 def test_a_loop_device_that_is_another_file_at_the_next_trial_is_refused(
-    bench: Any, device: str, plan: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+    bench: Workbench, device: str, plan: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = bench.image(64 * MIB)
     clear = scratch.clear
@@ -224,7 +225,7 @@ def test_a_loop_device_that_is_another_file_at_the_next_trial_is_refused(
 
 
 @pytest.mark.promise(2)
-def test_consent_is_for_the_device_that_was_opened_first(bench: Any, tmp_path: Path) -> None:
+def test_consent_is_for_the_device_that_was_opened_first(bench: Workbench, tmp_path: Path) -> None:
     first, second = bench.loop(), bench.loop()
     link = tmp_path / "link"
     link.symlink_to(first)
@@ -247,7 +248,7 @@ def test_consent_is_for_the_device_that_was_opened_first(bench: Any, tmp_path: P
 
 
 @pytest.mark.promise(2)
-def test_a_loop_device_with_the_same_number_is_another_device(bench: Any) -> None:
+def test_a_loop_device_with_the_same_number_is_another_device(bench: Workbench) -> None:
     device = bench.loop()
     consent = Consent(erase=device)
     with consent.held(device):
@@ -259,7 +260,7 @@ def test_a_loop_device_with_the_same_number_is_another_device(bench: Any) -> Non
 
 
 @pytest.mark.promise(2)
-def test_a_device_is_kept_while_it_is_held(bench: Any) -> None:
+def test_a_device_is_kept_while_it_is_held(bench: Workbench) -> None:
     device = bench.loop()
     with hold_device(device, erase=device) as held, held.node(PRIVATE + "0") as node:
         held.check(node)
@@ -281,7 +282,7 @@ def test_a_device_is_kept_while_it_is_held(bench: Any) -> None:
      'mkfs = ["-l", "logdev=x"]', 'mount = ["loop"]'],
 )  # fmt: skip
 def test_arguments_of_mkfs_and_mount_name_no_other_device(
-    bench: Any, device: str, plan: Path, invoke: Invoke, words: str
+    bench: Workbench, device: str, plan: Path, invoke: Invoke, words: str
 ) -> None:
     other = bench.loop()
     plan.write_text(plan.read_text().replace("[filesystem]", "[filesystem]\n" + words.replace("DEVICE", other)))
@@ -377,7 +378,7 @@ def test_a_tool_that_finds_the_device_busy_is_tried_again(
 
 @pytest.mark.promise(28)
 def test_before_mkfs_is_tried_again_the_device_is_checked_again(
-    bench: Any, device: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    bench: Workbench, device: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     flag = tmp_path / "was-busy"
     swap = f"test -e {flag} || {{ touch {flag}; mkswap {device} >/dev/null; echo busy >&2; exit 1; }}"
@@ -406,7 +407,7 @@ def test_a_tool_that_fails_for_another_reason_is_not_tried_again(
 
 @pytest.mark.promise(28)
 def test_a_claim_that_somebody_takes_in_between_fails_the_trial_and_not_the_campaign(
-    bench: Any, device: str, plan: Path, invoke: Invoke, place: Path, monkeypatch: pytest.MonkeyPatch
+    bench: Workbench, device: str, plan: Path, invoke: Invoke, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     take_away = scratch._take_away
     code = "import os, sys; os.open(sys.argv[1], os.O_RDONLY | os.O_EXCL); print(flush=True); sys.stdin.read()"
@@ -437,7 +438,7 @@ HELD = {
 
 @pytest.mark.promise(28)
 @pytest.mark.parametrize("how", HELD)
-def test_who_holds_a_mount_is_named_with_how(bench: Any, how: str) -> None:
+def test_who_holds_a_mount_is_named_with_how(bench: Workbench, how: str) -> None:
     device = bench.loop()
     bench.run("mkfs.ext4", "-q", device)
     point = bench.mount(device)
@@ -448,7 +449,7 @@ def test_who_holds_a_mount_is_named_with_how(bench: Any, how: str) -> None:
 
 
 @pytest.mark.promise(28)
-def test_a_loop_device_and_a_mount_in_it_are_named_as_holders(bench: Any) -> None:
+def test_a_loop_device_and_a_mount_in_it_are_named_as_holders(bench: Workbench) -> None:
     device = bench.loop()
     bench.run("mkfs.ext4", "-q", device)
     point = bench.mount(device)
@@ -461,7 +462,7 @@ def test_a_loop_device_and_a_mount_in_it_are_named_as_holders(bench: Any) -> Non
 
 
 @pytest.mark.promise(28)
-def test_a_file_system_can_be_unmounted_right_after_a_load_on_it(bench: Any) -> None:
+def test_a_file_system_can_be_unmounted_right_after_a_load_on_it(bench: Workbench) -> None:
     """The kernel keeps files that are registered with an io_uring for some 100 ms after that is closed."""
     device = bench.loop(size=64 * MIB)
     bench.run("mkfs.ext4", "-q", device)
@@ -481,7 +482,9 @@ def test_a_file_system_can_be_unmounted_right_after_a_load_on_it(bench: Any) -> 
 
 
 @pytest.mark.promise(26)
-def test_a_dry_run_says_what_will_have_to_be_agreed_to(bench: Any, device: str, plan: Path, invoke: Invoke) -> None:
+def test_a_dry_run_says_what_will_have_to_be_agreed_to(
+    bench: Workbench, device: str, plan: Path, invoke: Invoke
+) -> None:
     said = " ".join(invoke("run", str(plan), "--target", device, "--dry-run").out.split())
     assert f"{device}: all data on it is lost; ext4 is made on it for each trial; needs --erase {device}" in said
     assert "--erase-signature" not in said
@@ -497,7 +500,7 @@ def test_a_dry_run_says_what_will_have_to_be_agreed_to(bench: Any, device: str, 
 
 
 @pytest.mark.promise(26)
-def test_erase_that_names_no_target_of_a_campaign_is_refused(bench: Any, plan: Path, invoke: Invoke) -> None:
+def test_erase_that_names_no_target_of_a_campaign_is_refused(bench: Workbench, plan: Path, invoke: Invoke) -> None:
     target, other = bench.loop(), bench.loop()
     plan.write_text('workload = "sdd-read"\n[trials]\ncount = 1\n')
     done = invoke("run", str(plan), "--target", target, "--erase", other, "--yes")

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # records.py, for the tests in this folder
+from tests.program import Amid
 
 
 @pytest.fixture
-def amid(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
+def amid(monkeypatch: pytest.MonkeyPatch) -> Amid:
     """Have something done once a load is being measured, however long it took to get there."""
     from spindle.report.terminal.progress import SparseLines
     from spindle.run.watch import Moment

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import zlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from records import counters, figures, op, quiet_read, record, stream
-from test_tables import points
 
 from spindle.host.devices import Device, DevNumber, Machine
 from spindle.result.figures import EndedByError
@@ -17,6 +16,8 @@ from spindle.result.rules import judged
 from spindle.result.target import Target
 from spindle.run import classes
 from spindle.run.assess import assess
+from tests.cli.records import counters, figures, op, quiet_read, record, stream
+from tests.cli.test_tables import points
 
 READ_ONLY = [("write_fraction", "0"), ("fsync_fraction", "0")]
 
@@ -43,20 +44,19 @@ def look(
         return record(figures(stream(op(bytes_per_s / 2**20, size=2**20))), preset="sdd-read")
 
     top = top or quiet_read(peak, mean_ms=16 / peak * 1000)
-    steps, runs = zip(
+    parts = [
         named("sequential-read", reads(sequential)),
         named("random-read", record(figures(stream(op(depth_1, mean_ms=1000 / depth_1))), overrides=READ_ONLY)),
         named("random-read-rising", top),
         named("first-part", reads(sequential)),
         named("last-part", reads(sequential * last)),
-        strict=True,
-    )
+    ]
     sweep = Knee(
         points=points((1, depth_1, 1000 / depth_1), (8, peak * 0.96, 50.0), (16, peak, 100.0)),
         knee=8,
         levelled_off=levelled_off,
     )
-    return assess(target(key), list(steps), list(runs), sweep, ["nothing"])
+    return assess(target(key), [step for step, _ in parts], [run for _, run in parts], sweep, ["nothing"])
 
 
 def words(found: Assessment, topic: str) -> str:
@@ -211,7 +211,7 @@ def test_a_disk_is_of_the_class_of_its_rotation_as_udev_read_it(rpm: int, key: s
     assert classes.class_of(replace_device(found, rotational=True), machine) == key
 
 
-def replace_device(found: Device, **changes: object) -> Device:
+def replace_device(found: Device, **changes: Any) -> Device:
     import dataclasses
 
     return dataclasses.replace(found, **changes)

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from program import spindle, started
 from spindle import _core
 from spindle.report.terminal.phases import page
 from spindle.report.terminal.style import Style
 from spindle.result.document import decode
 from spindle.result.record import PhasesRecord
+from spindle.result.workload import FixedFileSize
 from spindle.run.resolve import resolve
+from tests.program import Invoke, spindle, started
+from tests.workbench import Workbench
 
 MIB = 1 << 20
 NAMES = [f"{order}-{what}" for order in ("sequential", "random") for what in ("create", "stat", "delete")]
@@ -32,7 +34,7 @@ def record_of(out: str) -> PhasesRecord:
 
 
 @pytest.fixture(params=["ext4", "xfs", "btrfs"])
-def folder(bench, request: pytest.FixtureRequest) -> Path:
+def folder(bench: Workbench, request: pytest.FixtureRequest) -> Path:
     """On a file system of its own."""
     size = 512 if request.param == "xfs" else 256
     device = bench.loop(size=size * MIB)
@@ -40,7 +42,7 @@ def folder(bench, request: pytest.FixtureRequest) -> Path:
     return bench.mount(device)
 
 
-def test_bonnie_on_each_file_system_moves_what_it_says_and_leaves_nothing(invoke, folder: Path) -> None:
+def test_bonnie_on_each_file_system_moves_what_it_says_and_leaves_nothing(invoke: Invoke, folder: Path) -> None:
     before = sorted(folder.iterdir())
     done = invoke("run", "bonnie", str(folder), *SMALL, *FEW)
     found = record_of(done.out)
@@ -63,7 +65,7 @@ def test_bonnie_on_each_file_system_moves_what_it_says_and_leaves_nothing(invoke
     assert sorted(folder.iterdir()) == before
 
 
-def test_iozone_on_each_file_system_fills_its_columns(invoke, folder: Path) -> None:
+def test_iozone_on_each_file_system_fills_its_columns(invoke: Invoke, folder: Path) -> None:
     before = sorted(folder.iterdir())
     done = invoke("run", "iozone", str(folder), *SMALL, "--workers", "2", "--size", "64KiB", "--set",
                   "stride-read.stride=1088KiB")  # fmt: skip
@@ -78,7 +80,7 @@ def test_iozone_on_each_file_system_fills_its_columns(invoke, folder: Path) -> N
     assert sorted(folder.iterdir()) == before
 
 
-def test_a_reread_comes_from_the_cache_and_a_read_does_not(invoke, here: Path) -> None:
+def test_a_reread_comes_from_the_cache_and_a_read_does_not(invoke: Invoke, here: Path) -> None:
     found = record_of(invoke("run", "iozone", ".", *SMALL).out)
     fetched = {run.workload.name: run.fetched_bytes for run in found.runs}
     if fetched["read"] in (None, 0):
@@ -87,7 +89,7 @@ def test_a_reread_comes_from_the_cache_and_a_read_does_not(invoke, here: Path) -
     assert fetched["reread"] == 0
 
 
-def test_the_table_is_bonnies_and_its_figures_are_chunks_over_the_whole_time(invoke, here: Path) -> None:
+def test_the_table_is_bonnies_and_its_figures_are_chunks_over_the_whole_time(invoke: Invoke, here: Path) -> None:
     found = record_of(invoke("run", "bonnie", ".", *SMALL, *FEW).out)
     lines = page(found, Style())
     head, kinds, columns, figures, latency = lines[:5]
@@ -109,19 +111,21 @@ def test_the_table_is_bonnies_and_its_figures_are_chunks_over_the_whole_time(inv
     assert len(lines[9].split()) == 7
 
 
-def test_an_option_about_files_means_those_that_hold_data(invoke, here: Path) -> None:
+def test_an_option_about_files_means_those_that_hold_data(invoke: Invoke, here: Path) -> None:
     found = record_of(invoke("run", "bonnie", ".", *SMALL, *FEW, "--nrfiles", "2", "--directories", "7").out)
     trees = [run.workload.streams[0].names for run in found.runs[4:]]
     assert {(names.tree.files, names.tree.directories, names.tree.size) for names in trees if names} == {(300, 7, None)}
-    assert [(each.nrfiles, each.filesize.bytes) for each in found.runs[0].workload.filesets] == [(2, 8 * MIB)]
+    assert [(each.nrfiles, each.filesize) for each in found.runs[0].workload.filesets] == [
+        (2, FixedFileSize(bytes=8 * MIB))
+    ]
 
 
-def test_a_cache_that_contains_the_file_is_reported(invoke, here: Path) -> None:
+def test_a_cache_that_contains_the_file_is_reported(invoke: Invoke, here: Path) -> None:
     shown = invoke("run", "bonnie", ".", "--filesize", "8MiB", *FEW).out
     assert "working-set" in shown or "cache-share" in shown
 
 
-def test_the_time_of_a_write_includes_its_fsync(invoke, here: Path) -> None:
+def test_the_time_of_a_write_includes_its_fsync(invoke: Invoke, here: Path) -> None:
     found = record_of(invoke("run", "bonnie", ".", *SMALL, *FEW).out)
     write = found.runs[0].figures.streams[0]
     assert write.write is not None
@@ -130,7 +134,9 @@ def test_the_time_of_a_write_includes_its_fsync(invoke, here: Path) -> None:
     assert write.write.bytes_per_s == pytest.approx(8 * MIB / (write.measured_ns / 1e9), rel=0.01)
 
 
-def test_presets_are_workloads_of_files_and_run_on_the_null_target_and_on_a_test_file(invoke, here: Path) -> None:
+def test_presets_are_workloads_of_files_and_run_on_the_null_target_and_on_a_test_file(
+    invoke: Invoke, here: Path
+) -> None:
     for preset, phases in (("bonnie", BONNIE), ("iozone", IOZONE)):
         assert preset in _core.preset_names()
         assert [phase.load.name for phase in resolve(preset).spec.phases] == phases

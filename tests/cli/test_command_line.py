@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from program import COMMAND, Ended, spindle
 from spindle.cli.options.keys import keys
 from spindle.host.errors import Refusal, TargetError
+from tests.program import COMMAND, Ended, Invoke, spindle
 
 
 def test_start_up_imports_nothing_that_a_verb_needs(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_the_live_line_is_imported_only_on_a_terminal(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1] == "False"
 
 
-def test_every_key_of_a_workload_file_is_an_option_of_run(invoke) -> None:
+def test_every_key_of_a_workload_file_is_an_option_of_run(invoke: Invoke) -> None:
     shown = invoke("run", "--help-all").out
     for key in keys():
         if key.level == "phase":  # --drop-caches is an option of its own
@@ -67,7 +67,7 @@ def test_every_key_of_a_workload_file_is_an_option_of_run(invoke) -> None:
         (["sdd-read", "x", "--iopoll", "--buffered"], "--iopoll"),
     ],
 )
-def test_wrong_usage_is_one_line_and_status_2(arguments: list[str], says: str, invoke, here: Path) -> None:
+def test_wrong_usage_is_one_line_and_status_2(arguments: list[str], says: str, invoke: Invoke, here: Path) -> None:
     ended = invoke("run", *arguments)
     assert ended.status == 2, ended
     assert says in ended.complaint
@@ -75,19 +75,19 @@ def test_wrong_usage_is_one_line_and_status_2(arguments: list[str], says: str, i
     assert not list(here.glob("*.bin"))
 
 
-def test_a_mistyped_verb_names_the_nearest(invoke) -> None:
+def test_a_mistyped_verb_names_the_nearest(invoke: Invoke) -> None:
     ended = invoke("qiuck")
     assert ended.status == 2
     assert ended.complaint == "spindle: no verb `qiuck`; did you mean `quick`?"
 
 
-def test_an_unknown_preset_names_the_nearest(invoke) -> None:
+def test_an_unknown_preset_names_the_nearest(invoke: Invoke) -> None:
     ended = invoke("presets", "seekr")
     assert ended.status == 2
     assert "did you mean `seeker`?" in ended.complaint
 
 
-def test_a_missing_target_is_not_made(invoke, here: Path) -> None:
+def test_a_missing_target_is_not_made(invoke: Invoke, here: Path) -> None:
     ended = invoke("run", "seeker", "t.bin")
     assert ended.status == 2
     assert "--create" in ended.complaint
@@ -95,13 +95,13 @@ def test_a_missing_target_is_not_made(invoke, here: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["/dev/nosuchdisk", "/dev/../dev/nosuchdisk"])
-def test_a_mistyped_device_is_refused_and_never_made(name: str, invoke) -> None:
+def test_a_mistyped_device_is_refused_and_never_made(name: str, invoke: Invoke) -> None:
     assert invoke("run", "randomio", name, "--erase", name, "--yes").status == 3
     assert invoke("run", "randomio", name, "--create", "1MiB").status == 3
     assert not os.path.exists(name)
 
 
-def test_an_existing_file_is_read_but_never_written(invoke, here: Path) -> None:
+def test_an_existing_file_is_read_but_never_written(invoke: Invoke, here: Path) -> None:
     (here / "mail.mbox").write_bytes(b"dear" * 1000)
     for arguments in (["randomio", "mail.mbox"], ["randomio", "mail.mbox", "--create", "1MiB"]):
         ended = invoke("run", *arguments)
@@ -119,7 +119,9 @@ def test_the_errors_of_the_machine_have_the_exit_status_of_the_program() -> None
     assert explain(KeyboardInterrupt())[1] is Exit.FAILED
 
 
-def test_an_unexpected_error_is_one_line_that_says_how_to_see_more(invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_error_is_one_line_that_says_how_to_see_more(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from spindle.run import resolve
 
     def broken(*_: object) -> None:
@@ -135,7 +137,7 @@ def test_an_unexpected_error_is_one_line_that_says_how_to_see_more(invoke, monke
         invoke("presets")
 
 
-def test_control_characters_of_a_name_do_not_reach_the_terminal(invoke) -> None:
+def test_control_characters_of_a_name_do_not_reach_the_terminal(invoke: Invoke) -> None:
     ended = invoke("run", "randomio", "x\x1b[2J\ny")
     assert ended.status in (2, 3)
     assert "\x1b" not in ended.complaint
@@ -207,7 +209,7 @@ def test_a_name_that_is_not_utf8_is_measured_and_recorded(tmp_path: Path) -> Non
             assert done.stdout.startswith(b"seeker on t\\udcff.bin (file of 1 MiB")
 
 
-def test_presets_are_listed_printed_and_resolved(invoke) -> None:
+def test_presets_are_listed_printed_and_resolved(invoke: Invoke) -> None:
     assert "randomio" in invoke("presets").out
     assert "write_fraction = 0.2" in invoke("presets", "randomio").out
     assert '"fsync_fraction": 0.1' in invoke("presets", "randomio", "--json").out

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from program import Ended
 from spindle.report.terminal.page import page
 from spindle.report.terminal.style import Style
 from spindle.result.document import decode
 from spindle.result.record import PhasesRecord, Record, RunRecord
+from tests.program import Ended, Invoke
+from tests.workbench import Workbench
 
 MIB = 1 << 20
 MAKERS = {
@@ -22,14 +22,14 @@ MAKERS = {
 
 
 @pytest.fixture(scope="module", params=MAKERS)
-def folder(request: pytest.FixtureRequest, shared_bench) -> Iterator[Path]:
+def folder(request: pytest.FixtureRequest, shared_bench: Workbench) -> Path:
     """A file system of this kind."""
     device = shared_bench.loop(size=512 * MIB)
     shared_bench.run(*MAKERS[request.param], device)
     return shared_bench.mount(device)
 
 
-def run(invoke, *arguments: str) -> Record:
+def run(invoke: Invoke, *arguments: str) -> Record:
     ended: Ended = invoke("run", *arguments, "--json", "--quiet")
     # A verdict may be invalid on a machine that is busy: figures and files are what is looked at here.
     assert ended.status in (0, 1), ended
@@ -46,7 +46,7 @@ def is_empty(folder: Path) -> bool:
     return {path.name for path in folder.iterdir()} <= {"lost+found"}
 
 
-def test_paraseq_gives_each_client_a_file_and_a_rate(folder: Path, invoke) -> None:
+def test_paraseq_gives_each_client_a_file_and_a_rate(folder: Path, invoke: Invoke) -> None:
     record = run(
         invoke, "paraseq", str(folder), "--filesize", "4MiB", "--set", "readers.workers=6", "--set",
         "writers.workers=2", "--worker-rate", "0.5 MB/s", "--size", "64KiB", "--seconds", "1",
@@ -64,7 +64,7 @@ def test_paraseq_gives_each_client_a_file_and_a_rate(folder: Path, invoke) -> No
     assert is_empty(folder)
 
 
-def test_wal_reports_commits_and_their_latency_for_four_ways(folder: Path, invoke) -> None:
+def test_wal_reports_commits_and_their_latency_for_four_ways(folder: Path, invoke: Invoke) -> None:
     record = run(
         invoke, "wal", str(folder), "--set", "log.filesize=8MiB", "--set", "growing.filesize=16MiB", "--seconds", "0.3"
     )
@@ -84,7 +84,7 @@ def test_wal_reports_commits_and_their_latency_for_four_ways(folder: Path, invok
     assert is_empty(folder)
 
 
-def test_backup_writes_large_files_while_others_are_read(folder: Path, invoke) -> None:
+def test_backup_writes_large_files_while_others_are_read(folder: Path, invoke: Invoke) -> None:
     record = run(
         invoke, "backup", str(folder), "--set", "data.filesize=16MiB", "--set", "archive.filesize=64MiB",
         "--seconds", "1",
@@ -98,7 +98,7 @@ def test_backup_writes_large_files_while_others_are_read(folder: Path, invoke) -
     assert is_empty(folder)
 
 
-def test_mixed_shows_both_streams_with_their_priorities_on_a_directory(folder: Path, invoke) -> None:
+def test_mixed_shows_both_streams_with_their_priorities_on_a_directory(folder: Path, invoke: Invoke) -> None:
     record = run(invoke, "mixed", str(folder), "--create", "16MiB", "--seconds", "0.5", "--set", "random.workers=2")
     assert isinstance(record, RunRecord)
     assert {"sequential", "random"} <= set(table_of(record))
@@ -108,7 +108,7 @@ def test_mixed_shows_both_streams_with_their_priorities_on_a_directory(folder: P
 
 
 @pytest.mark.parametrize("preset", ["paraseq", "wal", "backup"])
-def test_on_a_file_a_preset_for_directories_is_refused_in_one_line(preset: str, invoke, here: Path) -> None:
+def test_on_a_file_a_preset_for_directories_is_refused_in_one_line(preset: str, invoke: Invoke, here: Path) -> None:
     (here / "f.bin").write_bytes(bytes(1 << 20))
     ended = invoke("run", preset, "f.bin")
     assert ended.status in (2, 3), ended

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from program import spindle
 from spindle import cli
+from tests.program import spindle
 
 pytestmark = pytest.mark.promise(21)
 

@@ -7,19 +7,23 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from spindle.result.document import decode
 from spindle.result.record import RunRecord
+from tests.program import Amid, Ended, Invoke
+from tests.workbench import Workbench
 
 MIB = 1 << 20
 
 
-def random_image(bench, size: int = 64 * MIB) -> Path:
+def random_image(bench: Workbench, size: int = 64 * MIB) -> Path:
     image = bench.image(size)
     image.write_bytes(os.urandom(size))
     return image
 
 
-def interrupted_by_error(found, saved: Path) -> RunRecord:
+def interrupted_by_error(found: Ended, saved: Path) -> RunRecord:
     assert found.status == 1, found
     assert re.match(r"spindle: \S+: read of 4 KiB at byte \d+ failed with EIO", found.complaint)
     assert "invalid interrupted: read of 4 KiB at byte" in found.out
@@ -30,14 +34,16 @@ def interrupted_by_error(found, saved: Path) -> RunRecord:
     return record
 
 
-def test_a_backing_file_that_is_truncated_under_its_loop_device(bench, invoke, amid, here: Path) -> None:
+def test_a_backing_file_that_is_truncated_under_its_loop_device(
+    bench: Workbench, invoke: Invoke, amid: Amid, here: Path
+) -> None:
     image = random_image(bench)
     device = bench.loop(image)
     amid(lambda: os.truncate(image, MIB))
     interrupted_by_error(invoke("run", "seeker", device, "--seconds", "30", "-o", "r.json"), here / "r.json")
 
 
-def test_a_device_that_shrinks_is_named_as_such(bench, invoke, amid) -> None:
+def test_a_device_that_shrinks_is_named_as_such(bench: Workbench, invoke: Invoke, amid: Amid) -> None:
     image = random_image(bench)
     device = bench.loop(image)
 
@@ -51,7 +57,7 @@ def test_a_device_that_shrinks_is_named_as_such(bench, invoke, amid) -> None:
     assert re.search(r"invalid target: /dev/loop\d+ changed its size from .* to .*", found.out)
 
 
-def test_errors_that_are_tolerated_are_counted_and_judged(bench, invoke, amid) -> None:
+def test_errors_that_are_tolerated_are_counted_and_judged(bench: Workbench, invoke: Invoke, amid: Amid) -> None:
     image = random_image(bench)
     device = bench.loop(image)
     amid(lambda: os.truncate(image, 32 * MIB))
@@ -61,7 +67,7 @@ def test_errors_that_are_tolerated_are_counted_and_judged(bench, invoke, amid) -
     assert "invalid interrupted" not in found.out
 
 
-def test_a_detached_loop_device_exists_until_the_end_of_the_run(bench, invoke, amid) -> None:
+def test_a_detached_loop_device_exists_until_the_end_of_the_run(bench: Workbench, invoke: Invoke, amid: Amid) -> None:
     """The kernel detaches it when its last user closes it (LO_FLAGS_AUTOCLEAR), so no request fails."""
     device = bench.loop(random_image(bench))
     amid(lambda: subprocess.run(["losetup", "-d", device], check=True))
@@ -72,7 +78,9 @@ def test_a_detached_loop_device_exists_until_the_end_of_the_run(bench, invoke, a
     assert not Path(f"/sys/block/{device.rpartition('/')[2]}/loop").exists()
 
 
-def test_a_file_system_that_fills_up_while_the_test_file_is_written(bench, invoke, monkeypatch) -> None:
+def test_a_file_system_that_fills_up_while_the_test_file_is_written(
+    bench: Workbench, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
     device = bench.loop(size=16 * MIB)
     bench.run("mkfs.ext4", "-q", device)
     point = bench.mount(device)
@@ -84,7 +92,7 @@ def test_a_file_system_that_fills_up_while_the_test_file_is_written(bench, invok
     assert sorted(path.name for path in point.iterdir()) == ["lost+found"]
 
 
-def test_the_last_of_a_file_system_is_never_taken(bench, invoke) -> None:
+def test_the_last_of_a_file_system_is_never_taken(bench: Workbench, invoke: Invoke) -> None:
     device = bench.loop(size=32 * MIB)
     bench.run("mkfs.ext4", "-q", device)
     point = bench.mount(device)
@@ -94,7 +102,7 @@ def test_the_last_of_a_file_system_is_never_taken(bench, invoke) -> None:
     assert sorted(path.name for path in point.iterdir()) == ["lost+found"]
 
 
-def test_a_mounted_device_is_not_written_with_any_consent(bench, invoke) -> None:
+def test_a_mounted_device_is_not_written_with_any_consent(bench: Workbench, invoke: Invoke) -> None:
     device = bench.loop(size=32 * MIB)
     bench.run("mkfs.ext4", "-q", device)
     bench.mount(device)
@@ -104,7 +112,7 @@ def test_a_mounted_device_is_not_written_with_any_consent(bench, invoke) -> None
     assert "mounted" in found.complaint
 
 
-def test_an_empty_device_that_is_named_is_written(bench, invoke) -> None:
+def test_an_empty_device_that_is_named_is_written(bench: Workbench, invoke: Invoke) -> None:
     device = bench.loop()
     unconfirmed = invoke("run", "sdd-write", device, "--erase", device, "--seconds", "0.5")
     assert unconfirmed.status == 3

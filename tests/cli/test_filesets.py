@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from program import ended, started
 from spindle.conditions import IdleCheck
 from spindle.host.testfile import sweep_leftovers
 from spindle.report.document.recipe import toml
 from spindle.result.document import decode
 from spindle.result.record import PhasesRecord, RunRecord
 from spindle.run.resolve import resolve_text
+from tests.program import Invoke, ended, started
 
 MIB = 1 << 20
 SETS = """
@@ -71,7 +71,7 @@ def run(invoke: Any, *arguments: str) -> RunRecord:
     return found
 
 
-def test_sets_are_made_used_and_removed(invoke, place: Path) -> None:
+def test_sets_are_made_used_and_removed(invoke: Invoke, place: Path) -> None:
     found = run(invoke, "w.toml", "dir")
     assert (found.target.kind, found.target.created, found.target.size_bytes) == ("directory", True, 12 * MIB)
     assert [(each["name"], each["files"], each["filled"]) for each in found.target.detail["sets"]] == [
@@ -88,7 +88,7 @@ def test_sets_are_made_used_and_removed(invoke, place: Path) -> None:
     assert os.listdir(place) == []
 
 
-def test_the_page_and_the_report_say_how_many_files(invoke, here: Path, place: Path) -> None:
+def test_the_page_and_the_report_say_how_many_files(invoke: Invoke, here: Path, place: Path) -> None:
     done = invoke("run", "w.toml", "dir", "--quiet", "-o", "r.json")
     assert "5 files of 12 MiB in all" in done.out
     assert "5 files of 12 MiB in all" in invoke("show", "r.json").out
@@ -97,7 +97,9 @@ def test_the_page_and_the_report_say_how_many_files(invoke, here: Path, place: P
     assert invoke("compare", "r.json", "r.json").status in (0, 1)
 
 
-def test_any_workload_runs_in_a_folder_on_one_test_file(invoke, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_workload_runs_in_a_folder_on_one_test_file(
+    invoke: Invoke, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("spindle.run.files.FULL_FILE_BYTES", 64 * MIB)
     monkeypatch.setattr("spindle.run.files.rule_at", small_rule)
     found = run(invoke, "seeker", "dir", "--seconds", "0.2")
@@ -105,13 +107,15 @@ def test_any_workload_runs_in_a_folder_on_one_test_file(invoke, place: Path, mon
     assert os.listdir(place) == []
 
 
-def test_options_alone_make_a_set(invoke, place: Path) -> None:
+def test_options_alone_make_a_set(invoke: Invoke, place: Path) -> None:
     found = run(invoke, "seeker", "dir", "--seconds", "0.2", "--nrfiles", "3", "--filesize", "1MiB", "--buffered")
     assert (found.target.kind, found.target.size_bytes) == ("directory", 3 * MIB)
     assert found.workload.filesets[0].files == 3
 
 
-def test_auto_size_follows_from_the_caches_in_equal_parts(invoke, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_size_follows_from_the_caches_in_equal_parts(
+    invoke: Invoke, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("spindle.run.files.FULL_FILE_BYTES", MIB)
     monkeypatch.setattr("spindle.run.files.rule_at", small_rule)
     found = run(invoke, "seeker", "dir", "--seconds", "0.2", "--nrfiles", "4", "--buffered")
@@ -126,7 +130,7 @@ def small_rule(_place: Path, _spec: object) -> Any:
     return SizeRule(True, 0, 0, 8 * MIB, [])
 
 
-def test_files_are_kept_when_asked(invoke, place: Path) -> None:
+def test_files_are_kept_when_asked(invoke: Invoke, place: Path) -> None:
     run(invoke, "w.toml", "dir", "--keep")
     (kept,) = place.iterdir()
     assert sorted(path.name for path in kept.iterdir()) == ["files-data", "files-log"]
@@ -134,7 +138,7 @@ def test_files_are_kept_when_asked(invoke, place: Path) -> None:
     assert kept.exists()
 
 
-def test_phases_share_the_files(invoke, here: Path, place: Path) -> None:
+def test_phases_share_the_files(invoke: Invoke, here: Path, place: Path) -> None:
     (here / "p.toml").write_text(
         """
 direct = false
@@ -172,7 +176,7 @@ name = "read"
     ],
 )
 def test_wrong_combinations_with_sets_are_one_line_and_make_nothing(
-    invoke, here: Path, place: Path, arguments: list[str], says: str
+    invoke: Invoke, here: Path, place: Path, arguments: list[str], says: str
 ) -> None:
     (here / "file.bin").write_bytes(b"x" * MIB)
     done = invoke("run", *arguments, "--quiet")
@@ -181,7 +185,7 @@ def test_wrong_combinations_with_sets_are_one_line_and_make_nothing(
     assert os.listdir(place) == []
 
 
-def test_a_growing_file_that_nothing_writes_is_not_read(invoke, here: Path, place: Path) -> None:
+def test_a_growing_file_that_nothing_writes_is_not_read(invoke: Invoke, here: Path, place: Path) -> None:
     (here / "r.toml").write_text('direct = false\n[[files]]\nfill = false\nfilesize = "1MiB"')
     done = invoke("run", "r.toml", "dir", "--quiet")
     assert done.status == 1
@@ -202,7 +206,7 @@ def test_the_next_run_removes_the_folder_of_a_killed_run(here: Path, place: Path
     assert [each.removed for each in swept] == [True]
 
 
-def test_a_missing_folder_is_one_line(invoke, place: Path) -> None:
+def test_a_missing_folder_is_one_line(invoke: Invoke, place: Path) -> None:
     done = invoke("run", "w.toml", "gone", "--quiet")
     assert done.status == 2
     assert "gone" in done.complaint
@@ -230,7 +234,7 @@ def test_the_recipe_makes_the_same_workload() -> None:
     assert again == spec
 
 
-def test_files_are_one_after_another_on_a_modelled_machine(invoke, place: Path) -> None:
+def test_files_are_one_after_another_on_a_modelled_machine(invoke: Invoke, place: Path) -> None:
     text = SETS.replace("direct = false", "direct = true").replace("0.3", "2")
     (place.parent / "m.toml").write_text(text)
     done = invoke("run", "m.toml", "six-sata-f2", "--quiet", "--json")

@@ -10,6 +10,8 @@ import pytest
 
 from spindle.result.document import decode
 from spindle.result.record import Level, RunRecord
+from tests.program import Invoke
+from tests.workbench import Workbench
 
 MIB = 1 << 20
 SIZE = 32 * MIB
@@ -21,7 +23,7 @@ def allocated(path: Path) -> int:
 
 
 @pytest.fixture
-def filled(bench: Any) -> tuple[str, Path]:
+def filled(bench: Workbench) -> tuple[str, Path]:
     """A loop device over a file that is all there."""
     image = bench.image(SIZE)
     with image.open("r+b") as file:
@@ -48,7 +50,7 @@ def erased(device: str) -> tuple[str, ...]:
     return (device, "--erase", device, "--erase-stacked", "--yes")
 
 
-def test_a_trimmed_device_gives_its_blocks_back(filled: tuple[str, Path], invoke, here: Path) -> None:
+def test_a_trimmed_device_gives_its_blocks_back(filled: tuple[str, Path], invoke: Invoke, here: Path) -> None:
     device, image = filled
     assert allocated(image) >= SIZE
     found = run(invoke, here, "trim", *erased(device), "--region", "0%-50%", "--bytes", "16MiB")
@@ -61,7 +63,7 @@ def test_a_trimmed_device_gives_its_blocks_back(filled: tuple[str, Path], invoke
     assert verdict.level is Level.OK
 
 
-def test_zeroes_are_read_back_and_nothing_else_is_touched(filled: tuple[str, Path], invoke, here: Path) -> None:
+def test_zeroes_are_read_back_and_nothing_else_is_touched(filled: tuple[str, Path], invoke: Invoke, here: Path) -> None:
     device, image = filled
     before = image.read_bytes()
     options = ("--write-fraction", "0", "--zero-fraction", "1", "--region", "8MiB-16MiB", "--bytes", "8MiB")
@@ -77,10 +79,12 @@ def test_zeroes_are_read_back_and_nothing_else_is_touched(filled: tuple[str, Pat
     assert not [each for each in found.verdicts if each.check == "cache-below" and "writes" in each.evidence]
 
 
-def test_a_mix_has_figures_of_each_operation(filled: tuple[str, Path], invoke, here: Path) -> None:
+def test_a_mix_has_figures_of_each_operation(filled: tuple[str, Path], invoke: Invoke, here: Path) -> None:
     device, _ = filled
     found = run(
-        *(invoke, here, "randomio", *erased(device), "--write-fraction", "0.3", "--trim-fraction", "0.2"),
+        invoke,
+        here,
+        *("randomio", *erased(device), "--write-fraction", "0.3", "--trim-fraction", "0.2"),
         *("--zero-fraction", "0.2", "--requests", "2000", "--workers", "2"),
     )
     counts = {name: op.requests for name, op in found.figures.streams[0].ops()}
@@ -89,7 +93,7 @@ def test_a_mix_has_figures_of_each_operation(filled: tuple[str, Path], invoke, h
     assert 250 < counts["trim"] < 550
 
 
-def test_freeing_needs_the_consent_that_writing_does(filled: tuple[str, Path], invoke) -> None:
+def test_freeing_needs_the_consent_that_writing_does(filled: tuple[str, Path], invoke: Invoke) -> None:
     device, image = filled
     for option in ("--trim-fraction", "--zero-fraction"):
         ended = invoke("run", "seeker", device, option, "1", "--seconds", "0.1")

@@ -15,6 +15,7 @@ from spindle.cli.main import COMPLETE, VERBS, spindle
 from spindle.cli.options.groups import COMMON, RUN
 from spindle.cli.verbs import run
 from spindle.report.terminal import pages
+from tests.program import Invoke
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -84,7 +85,7 @@ def test_each_page_is_in_the_index() -> None:
 
 
 @pytest.mark.parametrize("topic", ["workload", "doctor", "scheduler", "measurement", "index"])
-def test_help_shows_the_page(topic: str, invoke) -> None:
+def test_help_shows_the_page(topic: str, invoke: Invoke) -> None:
     shown = invoke("help", topic)
     assert shown.status == 0
     assert shown.out.startswith("# ")
@@ -97,7 +98,7 @@ def test_help_on_a_terminal_is_as_wide_as_it() -> None:
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_an_unknown_topic_has_the_nearest_name(invoke) -> None:
+def test_an_unknown_topic_has_the_nearest_name(invoke: Invoke) -> None:
     shown = invoke("help", "measuremnt")
     assert (shown.status, shown.out) == (2, "")
     assert shown.err == "spindle: no page `measuremnt`; did you mean `measurement`?\n"
@@ -124,7 +125,7 @@ def test_a_shell_completes(line: str, offered: set[str]) -> None:
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_completion_script_asks_the_program(shell: str, invoke) -> None:
+def test_a_completion_script_asks_the_program(shell: str, invoke: Invoke) -> None:
     shown = invoke("completion", shell)
     assert f"{COMPLETE}={shell}_complete" in shown.out
     assert shown.status == 0

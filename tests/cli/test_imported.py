@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 from msgspec.structs import replace
@@ -13,6 +14,7 @@ from spindle.result.imported import PartialLatency, PartialOp, PartialStream, So
 from spindle.result.record import ImportedRecord, Level, Tool, Verdict
 from spindle.stats.metric import values
 from spindle.store import open_store
+from tests.program import Invoke
 
 
 def stream(name: str, iops: float, group: int = 0, **latency: object) -> PartialStream:
@@ -69,14 +71,14 @@ def test_an_unknown_value_is_not_a_metric() -> None:
 
 
 def test_means_of_two_streams_are_weighted_and_percentiles_need_histograms() -> None:
-    moments = {"min_ns": 1, "max_ns": 10_000_000, "sdev_ns": 1e5, "percentiles": [(99.0, 5_000_000)]}
+    moments: dict[str, Any] = {"min_ns": 1, "max_ns": 10_000_000, "sdev_ns": 1e5, "percentiles": [(99.0, 5_000_000)]}
     found = values(imported(stream("a", 300.0, mean_ns=1e6, **moments), stream("b", 100.0, mean_ns=2e6, **moments)))
     assert found["read.mean_ns"] == 1.25e6
     assert found["a/read.p99_ns"] == 5e6
     assert "read.p99_ns" not in found
 
 
-def test_show_prints_an_imported_record_and_its_warning(invoke, here: Path) -> None:
+def test_show_prints_an_imported_record_and_its_warning(invoke: Invoke, here: Path) -> None:
     (here / "a.json").write_bytes(encode(imported(stream("a", 100.0), stream("b", 50.0, group=1))))
     ended = invoke("show", "a.json")
     assert ended.status == 0

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from program import Ended
 from spindle.run.resolve import resolve
 from spindle.run.targets import KINDS, MachineTarget, NullTarget, PathTarget, parse, refusal
 from spindle.run.watch import SilentWatch
+from tests.program import Ended
 
 
 @pytest.mark.parametrize(

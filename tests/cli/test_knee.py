@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from records import figures, op, record, series, stream
-from test_tables import points
 
 from spindle.report.terminal.sweep import sentence
 from spindle.result.figures import Stopped
@@ -16,6 +15,8 @@ from spindle.run import knee
 from spindle.run.errors import Usage
 from spindle.run.resolve import ResolvedWorkload, resolve
 from spindle.run.runner import LoadResult
+from tests.cli.records import figures, op, record, series, stream
+from tests.cli.test_tables import points
 
 READ_ONLY = [("write_fraction", "0"), ("fsync_fraction", "0")]
 
@@ -39,7 +40,7 @@ class FakeRunner:
         return LoadResult(replace(record(found), workload=resolved.spec), stopped)
 
 
-def sweep(servers: int, **changes) -> tuple[knee.Sweep, FakeRunner]:
+def sweep(servers: int, **changes: Any) -> tuple[knee.Sweep, FakeRunner]:
     bench = FakeRunner(servers, changes.pop("stop_at", None))
     return knee.sweep(bench, resolve("randomio", READ_ONLY), **changes), bench
 

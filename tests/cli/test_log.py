@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from records import quiet_read
 
 from spindle.result.completions import COLUMNS, NotALog, completions
 from spindle.result.document import decode
@@ -14,9 +13,11 @@ from spindle.result.figures import Log
 from spindle.result.record import Level, RunRecord
 from spindle.result.rules import judge
 from spindle.result.rules.log import whole_log
+from tests.cli.records import quiet_read
+from tests.program import Invoke
 
 
-def run(invoke, *arguments: str) -> RunRecord:
+def run(invoke: Invoke, *arguments: str) -> RunRecord:
     ended = invoke("run", *arguments, "--json", "--quiet")
     assert ended.status == 0, ended
     found = decode(ended.out.encode(), "stdout")
@@ -24,7 +25,7 @@ def run(invoke, *arguments: str) -> RunRecord:
     return found
 
 
-def test_a_log_has_every_completion_of_the_run(invoke, here: Path) -> None:
+def test_a_log_has_every_completion_of_the_run(invoke: Invoke, here: Path) -> None:
     record = run(
         invoke, "randomio", "t.bin", "--create", "16MiB", "--workers", "2", "--write-fraction", "0.5",
         "--fsync-fraction", "0.1", "--requests", "500", "--log", "log.csv",
@@ -48,13 +49,13 @@ def test_a_log_has_every_completion_of_the_run(invoke, here: Path) -> None:
     assert sorted(path.name for path in here.iterdir() if path.name != "state") == ["log.csv"]
 
 
-def test_a_run_without_a_log_does_not_mention_logs(invoke, here: Path) -> None:
+def test_a_run_without_a_log_does_not_mention_logs(invoke: Invoke, here: Path) -> None:
     record = run(invoke, "randomio", "null:1GiB", "--requests", "100")
     assert record.figures.log is None
     assert "log" not in {verdict.check for verdict in record.verdicts}
 
 
-def test_the_null_target_is_logged_too_and_an_earlier_log_replaced(invoke, here: Path) -> None:
+def test_the_null_target_is_logged_too_and_an_earlier_log_replaced(invoke: Invoke, here: Path) -> None:
     run(invoke, "saturate", "null:1GiB", "--requests", "50", "--log", "log.csv")
     run(invoke, "saturate", "null:1GiB", "--requests", "100", "--log", "log.csv")
     assert len(list(completions(here / "log.csv"))) == 100
@@ -80,7 +81,7 @@ def test_completions_missing_from_a_log_are_a_warning() -> None:
     ],
 )
 def test_an_impossible_log_is_refused_in_one_line(
-    arguments: list[str], status: int, says: str, invoke, here: Path
+    arguments: list[str], status: int, says: str, invoke: Invoke, here: Path
 ) -> None:
     ended = invoke("run", *arguments)
     assert (ended.status, ended.out) == (status, "")
@@ -98,7 +99,7 @@ def test_a_file_that_is_not_a_log_is_reported_with_the_position(text: str, here:
         list(completions(here / "l.csv"))
 
 
-def test_each_phase_has_a_log_of_its_own(invoke, here: Path) -> None:
+def test_each_phase_has_a_log_of_its_own(invoke: Invoke, here: Path) -> None:
     phases = "".join(f'[[phase]]\nname = "{name}"\nrequests = {count}\n' for name, count in (("one", 30), ("two", 40)))
     (here / "w.toml").write_text(phases)
     ended = invoke("run", "w.toml", "null:1GiB", "--log", "l.csv", "--quiet")

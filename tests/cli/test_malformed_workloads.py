@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from spindle import _core
 from spindle.cli.options.keys import keys
 from spindle.run.errors import Usage
 from spindle.run.resolve import resolve
+from tests.program import Invoke
 
 JUNK = [
     "0", "-1", "1e999", "nan", "true", '"', "'", "[", "]", "{", "}", "=", "#", "\n", "\x00", "\x7f", "\t", "é", "💾",
@@ -26,7 +28,7 @@ def mutants(count: int, seed: int) -> list[str]:
     """Presets with damage: characters and lines removed, doubled, swapped, replaced, values and keys changed."""
     rng = random.Random(seed)
     texts = [_core.preset_text(name) for name in _core.preset_names()]
-    found = []
+    found: list[str] = []
     while len(found) < count:
         text = rng.choice(texts)
         for _ in range(rng.randint(1, 4)):
@@ -58,7 +60,7 @@ def damaged(text: str, rng: random.Random) -> str:
     return "\n".join(lines)
 
 
-def test_four_hundred_damaged_files_give_one_line_with_the_place_each(invoke, here: Path) -> None:
+def test_four_hundred_damaged_files_give_one_line_with_the_place_each(invoke: Invoke, here: Path) -> None:
     wrong = 0
     for number, text in enumerate(mutants(400, seed=20260101)):
         path = Path(f"w{number}.toml")
@@ -99,7 +101,7 @@ def test_any_value_of_an_option_gives_a_workload_or_one_line(key: str, value: st
     assert line is None or (line.startswith(f"`{key}=`: ") and "\n" not in line)
 
 
-def test_bytes_that_are_not_text_are_reported(invoke, here: Path) -> None:
+def test_bytes_that_are_not_text_are_reported(invoke: Invoke, here: Path) -> None:
     (here / "w.toml").write_bytes(b"seconds = 1\n# \xff\xfe\n")
     ended = invoke("run", "w.toml", "null:1MiB")
     assert ended.status == 2
@@ -115,7 +117,9 @@ def test_bytes_that_are_not_text_are_reported(invoke, here: Path) -> None:
     ],
     ids=["missing", "directory", "huge"],
 )
-def test_a_file_that_is_not_a_workload_is_one_line(make, says: str, invoke, here: Path) -> None:
+def test_a_file_that_is_not_a_workload_is_one_line(
+    make: Callable[[Path], object], says: str, invoke: Invoke, here: Path
+) -> None:
     make(here / "w.toml")
     ended = invoke("run", "w.toml", "null:1MiB")
     assert ended.status == 2

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from program import spindle
+from tests.program import spindle
 
 pytestmark = pytest.mark.promise(26)
 

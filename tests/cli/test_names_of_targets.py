@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from program import Ended
 from spindle.host.paths import target_path
+from tests.program import Ended
 
 
 @pytest.mark.promise(26)

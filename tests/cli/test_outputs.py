@@ -11,12 +11,12 @@ from pathlib import Path
 import click
 import pytest
 
-from program import Ended
 from spindle.cli import writing
 from spindle.cli.main import VERBS, spindle
 from spindle.host.errors import Refusal, TargetError
 from spindle.host.outputs import Kind, Output, begins
 from spindle.library import kinds
+from tests.program import Ended
 
 pytestmark = pytest.mark.promise(5)
 

@@ -15,9 +15,11 @@ from spindle.report.document.recipe import recipe_of
 from spindle.report.terminal.progress import SparseLines
 from spindle.result.document import decode, encode, schema
 from spindle.result.record import Level, PhasesRecord
+from spindle.result.workload import FixedSize
 from spindle.run.resolve import resolve
 from spindle.run.watch import Moment
 from spindle.stats.metric import main_metrics, values
+from tests.program import Invoke
 
 TWO = """
 table = "streams"
@@ -57,7 +59,9 @@ def record_of(out: str) -> PhasesRecord:
     return found
 
 
-def test_phases_run_one_after_another_on_one_file_which_is_gone_afterwards(invoke, two: str, here: Path) -> None:
+def test_phases_run_one_after_another_on_one_file_which_is_gone_afterwards(
+    invoke: Invoke, two: str, here: Path
+) -> None:
     done = invoke("run", two, "t.bin", "--create", "8MiB", "--json")
     assert done.status == 0, done
     found = record_of(done.out)
@@ -73,7 +77,7 @@ def test_phases_run_one_after_another_on_one_file_which_is_gone_afterwards(invok
     assert not (here / "t.bin").exists()
 
 
-def test_the_figures_of_a_phase_are_those_of_its_run(invoke, two: str) -> None:
+def test_the_figures_of_a_phase_are_those_of_its_run(invoke: Invoke, two: str) -> None:
     found = record_of(invoke("run", two, "null:1GiB", "--json").out)
     for phase, run in zip(found.phases, found.runs, strict=True):
         cpu_ns = run.figures.cpu.user_ns + run.figures.cpu.system_ns
@@ -85,13 +89,13 @@ def test_the_figures_of_a_phase_are_those_of_its_run(invoke, two: str) -> None:
     assert found.level is Level.OK
 
 
-def test_the_record_of_phases_matches_the_schema_and_reads_back_the_same(invoke, two: str) -> None:
+def test_the_record_of_phases_matches_the_schema_and_reads_back_the_same(invoke: Invoke, two: str) -> None:
     done = invoke("run", two, "null:1GiB", "--json")
     jsonschema.Draft202012Validator(schema("result")).validate(json.loads(done.out))
     assert encode(record_of(done.out)) == done.out.encode()
 
 
-def test_the_table_has_a_row_for_each_operation_of_each_phase(invoke, two: str) -> None:
+def test_the_table_has_a_row_for_each_operation_of_each_phase(invoke: Invoke, two: str) -> None:
     done = invoke("run", two, "t.bin", "--create", "8MiB")
     table = re.split(r"^(?:warn|ok) ", done.out, flags=re.M)[0]
     rows = [line[:19].split() for line in table.splitlines() if re.match(r"(phase|fill|serve| {5,}\S)", line)]
@@ -105,7 +109,7 @@ def test_the_table_has_a_row_for_each_operation_of_each_phase(invoke, two: str) 
     assert "2 of 2 phases" in done.out
 
 
-def test_a_saved_record_is_shown_reported_stored_and_compared(invoke, two: str, here: Path) -> None:
+def test_a_saved_record_is_shown_reported_stored_and_compared(invoke: Invoke, two: str, here: Path) -> None:
     for name in ("a.json", "b.json"):
         assert invoke("run", two, "null:1GiB", "--output", name, "--store", "s.db").status == 0
     assert invoke("show", "a.json").out.startswith("two on null target of 1 GiB")
@@ -127,7 +131,7 @@ def test_a_saved_record_is_shown_reported_stored_and_compared(invoke, two: str, 
     assert [(job["jobname"], job["groupid"]) for job in jobs] == [("fill", 0), ("readers", 1), ("log", 1)]
 
 
-def test_metrics_are_named_by_phase_and_the_main_ones_are_the_phases_own(invoke, two: str) -> None:
+def test_metrics_are_named_by_phase_and_the_main_ones_are_the_phases_own(invoke: Invoke, two: str) -> None:
     found = values(record_of(invoke("run", two, "null:1GiB", "--json").out))
     assert {"fill/write.bytes_per_s", "fill/cpu_percent", "serve/log/write.iops", "serve/p99_ns"} <= found.keys()
     rates = ["fill/bytes_per_s", "serve/bytes_per_s"]
@@ -135,7 +139,7 @@ def test_metrics_are_named_by_phase_and_the_main_ones_are_the_phases_own(invoke,
     assert main_metrics(sorted(found)) == rates + tails
 
 
-def test_the_recipe_of_phases_gives_the_same_workload(invoke, two: str, here: Path) -> None:
+def test_the_recipe_of_phases_gives_the_same_workload(invoke: Invoke, two: str, here: Path) -> None:
     found = record_of(invoke("run", two, "null:1GiB", "--json").out)
     recipe = recipe_of(found)
     assert recipe is not None
@@ -145,13 +149,13 @@ def test_the_recipe_of_phases_gives_the_same_workload(invoke, two: str, here: Pa
     assert resolve("again.toml").spec.phases == found.workload.phases
 
 
-def test_options_reach_one_phase(invoke, two: str) -> None:
+def test_options_reach_one_phase(invoke: Invoke, two: str) -> None:
     done = invoke("run", two, "null:1GiB", "--set", "serve.log.size=8KiB", "--set", "fill.size=1MiB", "--json")
-    sizes = [stream.size.bytes for run in record_of(done.out).runs for stream in run.workload.streams]
-    assert sizes == [1 << 20, 64 << 10, 8 << 10]
+    sizes = [stream.size for run in record_of(done.out).runs for stream in run.workload.streams]
+    assert sizes == [FixedSize(bytes=size) for size in (1 << 20, 64 << 10, 8 << 10)]
 
 
-def test_a_modelled_machine_runs_phases(invoke, here: Path) -> None:
+def test_a_modelled_machine_runs_phases(invoke: Invoke, here: Path) -> None:
     (here / "p.toml").write_text('seconds = 1\n[[phase]]\nname = "a"\n[[phase]]\nname = "b"\npattern = "sequential"\n')
     found = record_of(invoke("run", "p.toml", "one-sata", "--json").out)
     assert [phase.name for phase in found.phases] == ["a", "b"]
@@ -165,12 +169,16 @@ def test_a_modelled_machine_runs_phases(invoke, here: Path) -> None:
         (["--set", "sevre.size=4KiB"], "--set sevre.size: unknown phase `sevre`; did you mean `serve`?"),
     ],
 )
-def test_wrong_combinations_with_phases_are_one_line(invoke, two: str, option: list[str], reported: str) -> None:
+def test_wrong_combinations_with_phases_are_one_line(
+    invoke: Invoke, two: str, option: list[str], reported: str
+) -> None:
     done = invoke("run", two, "null:1GiB", *option)
     assert (done.status, done.complaint) == (2, f"spindle: {reported}")
 
 
-def test_ctrl_c_keeps_the_finished_phases(invoke, two: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_keeps_the_finished_phases(
+    invoke: Invoke, two: str, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     reported: list[str] = []
 
     def in_the_second(self: SparseLines, moment: Moment) -> None:
@@ -192,7 +200,9 @@ def test_ctrl_c_keeps_the_finished_phases(invoke, two: str, here: Path, monkeypa
     assert not (here / "t.bin").exists()
 
 
-def test_a_phase_that_cannot_start_ends_the_rest_and_keeps_the_finished_ones(invoke, two: str, here: Path) -> None:
+def test_a_phase_that_cannot_start_ends_the_rest_and_keeps_the_finished_ones(
+    invoke: Invoke, two: str, here: Path
+) -> None:
     done = invoke(
         "run", two, "t.bin", "--create", "8MiB", "--set", "serve.readers.region=0%-0.1%", "--output", "r.json"
     )
@@ -205,14 +215,14 @@ def test_a_phase_that_cannot_start_ends_the_rest_and_keeps_the_finished_ones(inv
     assert not (here / "t.bin").exists()
 
 
-def test_a_first_phase_that_cannot_start_is_one_line(invoke, two: str, here: Path) -> None:
+def test_a_first_phase_that_cannot_start_is_one_line(invoke: Invoke, two: str, here: Path) -> None:
     done = invoke("run", two, "t.bin", "--create", "8MiB", "--set", "fill.region=0%-0.1%")
     assert done.status == 1
     assert 'stream "main": 8388 bytes' in done.complaint
     assert list(here.glob("t.bin")) == []
 
 
-def test_pages_stay_cached_if_a_phase_says_so(invoke, here: Path) -> None:
+def test_pages_stay_cached_if_a_phase_says_so(invoke: Invoke, here: Path) -> None:
     (here / "p.toml").write_text(
         "direct = false\nsize = '64KiB'\npattern = 'sequential'\nbytes = '8MiB'\nseconds = 'none'\n"
         "[[phase]]\nname = 'cold'\n[[phase]]\nname = 'warm'\ndrop_caches = false\n[[phase]]\nname = 'again'\n"

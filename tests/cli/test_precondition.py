@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from records import quiet_read
 
 from spindle.result.document import decode
 from spindle.result.record import Level, Precondition, RunRecord
@@ -15,6 +14,9 @@ from spindle.result.rules import judged
 from spindle.run import classes, precondition
 from spindle.run.precondition import Preconditioning
 from spindle.run.resolve import resolve
+from tests.cli.records import quiet_read
+from tests.program import Invoke
+from tests.workbench import Workbench
 
 MIB = 1 << 20
 QUICKLY = ("--precondition-time", "1s", "--seconds", "0.5")
@@ -29,7 +31,7 @@ def preconditioned(invoke: Any, here: Path, *options: str) -> RunRecord:
     return found
 
 
-def test_a_test_file_is_filled_twice_and_written_at_random_by_the_workload_itself(invoke, here: Path) -> None:
+def test_a_test_file_is_filled_twice_and_written_at_random_by_the_workload_itself(invoke: Invoke, here: Path) -> None:
     found = preconditioned(invoke, here, "randomio", "t.bin", "--create", "8MiB", "--workers", "2")
     done = found.preparation.precondition
     assert done is not None
@@ -40,7 +42,9 @@ def test_a_test_file_is_filled_twice_and_written_at_random_by_the_workload_itsel
     assert "preconditioned" in [each.check for each in found.verdicts]
 
 
-def test_a_reading_workload_is_preceded_by_random_writes_in_its_region(bench: Any, invoke, here: Path) -> None:
+def test_a_reading_workload_is_preceded_by_random_writes_in_its_region(
+    bench: Workbench, invoke: Invoke, here: Path
+) -> None:
     image = bench.image(16 * MIB)
     device = bench.loop(image)
     found = preconditioned(
@@ -67,7 +71,7 @@ def test_a_reading_workload_is_preceded_by_random_writes_in_its_region(bench: An
     ],
 )
 def test_a_target_that_cannot_be_preconditioned_is_one_line(
-    arguments: str, status: int, says: str, invoke, here: Path
+    arguments: str, status: int, says: str, invoke: Invoke, here: Path
 ) -> None:
     (here / "f.bin").write_bytes(bytes(MIB))
     ended = invoke("run", *arguments.split())
@@ -76,7 +80,7 @@ def test_a_target_that_cannot_be_preconditioned_is_one_line(
     assert (here / "f.bin").read_bytes() == bytes(MIB)
 
 
-def test_a_device_is_not_preconditioned_without_consent(bench: Any, invoke) -> None:
+def test_a_device_is_not_preconditioned_without_consent(bench: Workbench, invoke: Invoke) -> None:
     device = bench.loop(bench.image(8 * MIB))
     ended = invoke("run", "seeker", device, "--precondition")
     assert ended.status == 3

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,8 +20,8 @@ from spindle.run.total_time import TotalTimeWatch
 from spindle.run.watch import Moment
 
 
-def moment(**changes: object) -> Moment:
-    values = {
+def moment(**changes: Any) -> Moment:
+    values: dict[str, Any] = {
         "label": "randomio",
         "phase": "measure",
         "done_fraction": 0.45,
@@ -45,7 +47,7 @@ def test_a_moment_says_rate_share_and_time_left() -> None:
 
 def test_a_pipe_gets_a_line_only_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     out = io.StringIO()
     lines = SparseLines(out, quiet=False)
     for _ in range(700):

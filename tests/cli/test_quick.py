@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import jsonschema
@@ -15,8 +16,14 @@ from spindle.result.record import QuickRecord
 from spindle.run.errors import RunFailed
 from spindle.run.quick import Lengths, quick
 from spindle.run.watch import SilentWatch
+from tests.program import Invoke
+from tests.workbench import Workbench
 
 SHORT = Lengths(step_s=0.3, sweep_step_s=0.1, zone_s=0.2, file_bytes=32 << 20)
+
+
+Look = tuple[QuickRecord, list[str]]
+"""A record, and the files left in the directory."""
 
 
 def look(target: str | None) -> QuickRecord:
@@ -26,7 +33,7 @@ def look(target: str | None) -> QuickRecord:
 
 
 @pytest.fixture(scope="module")
-def own_file(tmp_path_factory: pytest.TempPathFactory) -> tuple[QuickRecord, list[str]]:
+def own_file(tmp_path_factory: pytest.TempPathFactory) -> Look:
     """A look with no target, and what it left in the directory."""
     folder = tmp_path_factory.mktemp("quick")
     with pytest.MonkeyPatch.context() as patch:
@@ -39,7 +46,7 @@ def topics(found: QuickRecord) -> list[str]:
     return [finding.topic for finding in found.assessment.findings]
 
 
-def test_without_a_target_quick_makes_a_file_here_and_removes_it(own_file) -> None:
+def test_without_a_target_quick_makes_a_file_here_and_removes_it(own_file: Look) -> None:
     found, left = own_file
     assert left == []
     assert [step.name for step in found.steps] == ["sequential-read", "random-read", "random-read-rising", "mix"]
@@ -50,7 +57,9 @@ def test_without_a_target_quick_makes_a_file_here_and_removes_it(own_file) -> No
     assert found.sweep.points[0].outstanding == 1
 
 
-def test_the_record_of_quick_matches_the_schema_and_reads_back_the_same(own_file) -> None:
+def test_the_record_of_quick_matches_the_schema_and_reads_back_the_same(
+    own_file: Look,
+) -> None:
     found, _ = own_file
     jsonschema.Draft202012Validator(schema("result")).validate(json.loads(encode(found)))
     assert decode(encode(found), "q.json") == found
@@ -65,7 +74,9 @@ def test_a_file_that_is_given_is_only_read(here: Path) -> None:
     assert (here / "mine.bin").read_bytes() == data
 
 
-def test_a_device_is_only_read_and_its_two_ends_are_compared(bench, content, here: Path) -> None:
+def test_a_device_is_only_read_and_its_two_ends_are_compared(
+    bench: Workbench, content: Callable[..., str], here: Path
+) -> None:
     image = bench.image()
     image.write_bytes(bytes(range(256)) * (32 << 12))
     device = bench.loop(image)
@@ -78,7 +89,7 @@ def test_a_device_is_only_read_and_its_two_ends_are_compared(bench, content, her
     assert content(device) == before
 
 
-def test_the_page_fits_a_terminal(own_file) -> None:
+def test_the_page_fits_a_terminal(own_file: Look) -> None:
     found, _ = own_file
     for width in (60, 80, 120):
         assert max(len(line) for line in page(found, Style(width=width))) <= width
@@ -100,7 +111,7 @@ def test_without_room_for_a_test_file_it_says_so_and_makes_none(here: Path, monk
     assert list(here.glob("*.bin")) == []
 
 
-def test_a_missing_folder_is_an_error_of_one_line(invoke, here: Path) -> None:
+def test_a_missing_folder_is_an_error_of_one_line(invoke: Invoke, here: Path) -> None:
     ended = invoke("quick", "no/such/thing")
     assert ended.status == 2
     assert "no/such/thing" in ended.complaint

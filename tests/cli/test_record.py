@@ -9,8 +9,6 @@ from pathlib import Path
 import jsonschema
 import msgspec
 import pytest
-from records import quiet_read
-from test_tables import knee_record
 
 from spindle import _core
 from spindle.result.buckets import BUCKETS, bounds_ns, percentile_ns, together
@@ -18,6 +16,9 @@ from spindle.result.document import Unreadable, decode, encode, schema
 from spindle.result.figures import figures_from_json
 from spindle.result.record import new_id
 from spindle.result.workload import workload_from_json
+from tests.cli.records import quiet_read
+from tests.cli.test_tables import knee_record
+from tests.program import Invoke
 
 OPTIONS = [
     [],
@@ -121,7 +122,7 @@ def test_identities_sort_by_time() -> None:
     assert new_id(1.0e9) < new_id(1.0e9 + 1) < new_id(2.0e9)
 
 
-def test_show_prints_the_page_of_a_saved_record(invoke, here: Path) -> None:
+def test_show_prints_the_page_of_a_saved_record(invoke: Invoke, here: Path) -> None:
     (here / "r.json").write_bytes(encode(quiet_read()))
     ended = invoke("show", "r.json")
     assert ended.status == 0
@@ -130,7 +131,7 @@ def test_show_prints_the_page_of_a_saved_record(invoke, here: Path) -> None:
 
 
 @pytest.mark.parametrize("devices", [None, 7, "x", [None], [{}], {"name": "sda"}])
-def test_a_record_made_elsewhere_is_shown_with_any_details(devices: object, invoke, here: Path) -> None:
+def test_a_record_made_elsewhere_is_shown_with_any_details(devices: object, invoke: Invoke, here: Path) -> None:
     document = json.loads(encode(quiet_read()))
     document["target"]["kind"] = "file"
     document["target"]["detail"]["devices"] = devices
@@ -139,7 +140,7 @@ def test_a_record_made_elsewhere_is_shown_with_any_details(devices: object, invo
     assert (ended.status, ended.err) == (0, "")
 
 
-def test_a_record_cannot_move_the_readers_cursor(invoke, here: Path) -> None:
+def test_a_record_cannot_move_the_readers_cursor(invoke: Invoke, here: Path) -> None:
     document = json.loads(encode(quiet_read()))
     document["target"]["asked"] = "x\x1b[2J\ny"
     document["verdicts"].append({"check": "late", "level": "warn", "evidence": "a\x1b]0;b\x07"})
@@ -150,7 +151,7 @@ def test_a_record_cannot_move_the_readers_cursor(invoke, here: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["missing.json", ".", "/dev/null"])
-def test_show_says_in_one_line_why_it_cannot_read_a_file(name: str, invoke, here: Path) -> None:
+def test_show_says_in_one_line_why_it_cannot_read_a_file(name: str, invoke: Invoke, here: Path) -> None:
     ended = invoke("show", name)
     assert ended.status == 2
     assert name in ended.complaint

@@ -7,22 +7,26 @@ import os
 import re
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import jsonschema
 import pytest
 
-from program import ended, spindle, started
 from spindle import _core
 from spindle.result.document import decode, schema
+from spindle.result.figures import Figures, figures_from_json
 from spindle.result.record import KneeRecord, PhasesRecord, RunRecord
+from spindle.result.workload import FixedSize
+from tests.program import Invoke, ended, spindle, started
+from tests.workbench import Workbench
 
 pytestmark = pytest.mark.skipif(
     os.statvfs(".").f_bavail * os.statvfs(".").f_frsize < 1 << 30, reason="needs 1 GiB of free space"
 )
 
 
-def run(invoke, *arguments: str) -> RunRecord:
+def run(invoke: Invoke, *arguments: str) -> RunRecord:
     ended = invoke("run", *arguments, "--json")
     assert ended.status == 0, ended
     found = decode(ended.out.encode(), "stdout")
@@ -48,7 +52,7 @@ def wait_for(path: Path, bytes_at_least: int = 1) -> None:
 RANDOMIO = ["--workers", "16", "--write-fraction", "0.2", "--fsync-fraction", "0.1", "--size", "64KiB"]
 
 
-def test_randomio_on_a_file_of_its_own_prints_its_table_and_leaves_nothing(invoke, here: Path) -> None:
+def test_randomio_on_a_file_of_its_own_prints_its_table_and_leaves_nothing(invoke: Invoke, here: Path) -> None:
     ended = invoke("run", "randomio", "t.bin", "--create", "32MiB", *RANDOMIO, "--seconds", "1")
     assert ended.status == 0, ended
     row = ended.out.splitlines()[ended.out.splitlines().index("-" * 8 + "+" + "-" * 35 + "+" + "-" * 34) + 1]
@@ -60,7 +64,7 @@ def test_randomio_on_a_file_of_its_own_prints_its_table_and_leaves_nothing(invok
     assert list(here.glob("*.bin")) == []
 
 
-def test_the_json_matches_the_schema_and_is_alone_on_stdout(invoke, here: Path) -> None:
+def test_the_json_matches_the_schema_and_is_alone_on_stdout(invoke: Invoke, here: Path) -> None:
     ended = invoke("run", "randomio", "t.bin", "--create", "32MiB", *RANDOMIO, "--seconds", "1", "--json")
     assert ended.status == 0
     printed = json.loads(invoke("schema", "result").out)
@@ -68,17 +72,21 @@ def test_the_json_matches_the_schema_and_is_alone_on_stdout(invoke, here: Path) 
     jsonschema.Draft202012Validator(printed).validate(json.loads(ended.out))
 
 
-def test_the_record_keeps_every_figure_of_the_core(invoke, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_record_keeps_every_figure_of_the_core(invoke: Invoke, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from spindle.run import runner
 
     kept: list[str] = []
-    original = runner.figures_from_json
-    monkeypatch.setattr(runner, "figures_from_json", lambda text: kept.append(text) or original(text))
+
+    def kept_too(text: str) -> Figures:
+        kept.append(text)
+        return figures_from_json(text)
+
+    monkeypatch.setattr(runner, "figures_from_json", kept_too)
     found = invoke("run", "randomio", "t.bin", "--create", "16MiB", "--seconds", "0.5", "--json")
     assert json.loads(found.out)["figures"] == json.loads(kept[0])
 
 
-def test_a_buffered_reader_of_a_small_file_is_invalid_with_the_share_in_numbers(invoke, here: Path) -> None:
+def test_a_buffered_reader_of_a_small_file_is_invalid_with_the_share_in_numbers(invoke: Invoke, here: Path) -> None:
     on_a_disk(here)
     ended = invoke(
         "run", "seeker", "t.bin", "--create", "10MiB", "--buffered", "--seconds", "none", "--requests", "500000"
@@ -91,14 +99,14 @@ def test_a_buffered_reader_of_a_small_file_is_invalid_with_the_share_in_numbers(
     assert ended.out.index("invalid cache-share") < ended.out.index("Results:")
 
 
-def test_the_same_with_direct_io_is_valid(invoke, here: Path) -> None:
+def test_the_same_with_direct_io_is_valid(invoke: Invoke, here: Path) -> None:
     on_a_disk(here)
     ended = invoke("run", "seeker", "t.bin", "--create", "10MiB", "--seconds", "1")
     assert ended.status == 0, ended.out
     assert "invalid" not in ended.out
 
 
-def test_a_file_system_in_memory_is_unknown_not_ok(bench, invoke) -> None:
+def test_a_file_system_in_memory_is_unknown_not_ok(bench: Workbench, invoke: Invoke) -> None:
     point = bench.mount("none", "-t", "tmpfs", "-o", "size=16M")
     target = str(point / "t.bin")
     ended = invoke("run", "seeker", target, "--create", "4MiB", "--buffered", "--seconds", "0.3")
@@ -106,7 +114,7 @@ def test_a_file_system_in_memory_is_unknown_not_ok(bench, invoke) -> None:
     assert "warn    cache-share: unknown: no block device with counters is under tmpfs" in ended.out
 
 
-def test_every_preset_runs_on_the_null_target(invoke) -> None:
+def test_every_preset_runs_on_the_null_target(invoke: Invoke) -> None:
     for preset in _core.preset_names():
         ended = invoke("run", preset, "null:1GiB", "--seconds", "0.2", "--json")
         assert ended.status == 0, ended
@@ -117,23 +125,23 @@ def test_every_preset_runs_on_the_null_target(invoke) -> None:
             assert found.figures.generator.engine == "null"
 
 
-def test_the_same_seed_asks_for_the_same_requests_and_the_record_names_it(invoke) -> None:
+def test_the_same_seed_asks_for_the_same_requests_and_the_record_names_it(invoke: Invoke) -> None:
     found = run(invoke, "oltp", "null:1GiB", "--seconds", "none", "--requests", "5000", "--seed", "7", "--workers", "1")
     again = run(invoke, "oltp", "null:1GiB", "--seconds", "none", "--requests", "5000", "--seed", "7", "--workers", "1")
     assert found.seed == 7
     assert found.figures.streams[0].total_bytes == again.figures.streams[0].total_bytes
 
 
-def test_an_option_for_one_stream_reaches_that_stream_alone(invoke) -> None:
+def test_an_option_for_one_stream_reaches_that_stream_alone(invoke: Invoke) -> None:
     found = run(
         invoke, "mixed", "null:1GiB", "--seconds", "0.2", "--set", "random.size=8KiB", "--set", "random.workers=2"
     )
     by_name = {stream.name: stream for stream in found.workload.streams}
-    assert by_name["random"].size.bytes == 8192
-    assert by_name["sequential"].size.bytes == 1 << 20
+    assert by_name["random"].size == FixedSize(bytes=8192)
+    assert by_name["sequential"].size == FixedSize(bytes=1 << 20)
 
 
-def test_a_saved_result_is_shown_unchanged(invoke, here: Path) -> None:
+def test_a_saved_result_is_shown_unchanged(invoke: Invoke, here: Path) -> None:
     first = invoke("run", "randomio", "null:1GiB", "--seconds", "0.2", "--output", "r.json")
     assert first.status == 0
     assert invoke("show", "r.json").out == first.out
@@ -141,7 +149,7 @@ def test_a_saved_result_is_shown_unchanged(invoke, here: Path) -> None:
     assert (here / "r.json").stat().st_mode == (here / "plain").stat().st_mode
 
 
-def test_a_kept_file_stays_and_is_forgotten_by_the_next_start(invoke, here: Path, state_folder: Path) -> None:
+def test_a_kept_file_stays_and_is_forgotten_by_the_next_start(invoke: Invoke, here: Path, state_folder: Path) -> None:
     assert invoke("run", "seeker", "t.bin", "--create", "4MiB", "--keep", "--seconds", "0.3").status == 0
     assert (here / "t.bin").stat().st_size == 4 << 20
     ended = invoke("run", "seeker", "t.bin", "--seconds", "0.3")
@@ -150,7 +158,7 @@ def test_a_kept_file_stays_and_is_forgotten_by_the_next_start(invoke, here: Path
     assert (here / "t.bin").exists()
 
 
-def test_find_knee_sweeps_and_plots(invoke, here: Path) -> None:
+def test_find_knee_sweeps_and_plots(invoke: Invoke, here: Path) -> None:
     ended = invoke(
         "run", "saturate", "t.bin", "--create", "64MiB", "--find-knee", "--seconds", "0.1", "--output", "k.json"
     )
@@ -166,7 +174,7 @@ def test_find_knee_sweeps_and_plots(invoke, here: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_keeps_the_figures_marks_them_and_removes_the_file(
-    invoke, amid, number: signal.Signals, here: Path
+    invoke: Invoke, amid: Callable[[Callable[[], object]], None], number: signal.Signals, here: Path
 ) -> None:
     amid(lambda: os.kill(os.getpid(), number))
     found = invoke("run", "randomio", "t.bin", "--create", "8MiB", "--seconds", "30", "-o", "r.json")
@@ -210,7 +218,7 @@ def test_a_pipe_gets_no_progress_line_of_a_short_run(here: Path) -> None:
     assert found.err == ""
 
 
-def test_strict_takes_a_warning_for_a_failure(invoke, here: Path) -> None:
+def test_strict_takes_a_warning_for_a_failure(invoke: Invoke, here: Path) -> None:
     arguments = ["run", "seeker", "t.bin", "--create", "4MiB", "--seconds", "0.3"]
     assert invoke(*arguments).status == 0
     assert invoke(*arguments, "--strict").status == 1

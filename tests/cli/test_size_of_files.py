@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from records import quiet_read
 
 from spindle.conditions import IdleCheck
 from spindle.conditions.sizing import SizeRule
@@ -16,6 +15,8 @@ from spindle.result.document import decode
 from spindle.result.record import Level, RunRecord, Verdict
 from spindle.result.rules import judge
 from spindle.run import files
+from tests.cli.records import quiet_read
+from tests.program import Invoke
 
 MIB, GIB = 1 << 20, 1 << 30
 
@@ -46,7 +47,7 @@ def size_verdict(found: RunRecord) -> Verdict:
 
 @pytest.mark.usefixtures("rule")
 @pytest.mark.parametrize("option", [["--create", "--quiet"], ["--create", "auto"], ["--create=auto"]])
-def test_without_a_size_the_file_is_as_large_as_the_caches_need(invoke, here: Path, option: list[str]) -> None:
+def test_without_a_size_the_file_is_as_large_as_the_caches_need(invoke: Invoke, here: Path, option: list[str]) -> None:
     found = run(invoke, *option)
     assert found.target.size_bytes == 96 * MIB
     assert size_verdict(found).level is Level.OK
@@ -55,7 +56,7 @@ def test_without_a_size_the_file_is_as_large_as_the_caches_need(invoke, here: Pa
 
 @pytest.mark.usefixtures("rule")
 def test_with_little_space_the_file_is_smaller_and_the_rule_is_reported(
-    invoke, here: Path, monkeypatch: pytest.MonkeyPatch
+    invoke: Invoke, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     space = SimpleNamespace(f_blocks=1000, f_bavail=150, f_frsize=MIB)
     monkeypatch.setattr("spindle.run.files.os.statvfs", lambda _path: space)
@@ -70,7 +71,7 @@ def test_with_little_space_the_file_is_smaller_and_the_rule_is_reported(
 
 @pytest.mark.usefixtures("rule")
 def test_with_slow_writing_the_file_is_smaller_and_the_reason_is_reported(
-    invoke, here: Path, monkeypatch: pytest.MonkeyPatch
+    invoke: Invoke, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A clock that runs ahead with every look makes any disk slow."""
     ticks = iter(range(0, 10**9, 100))
@@ -82,13 +83,13 @@ def test_with_slow_writing_the_file_is_smaller_and_the_reason_is_reported(
 
 
 @pytest.mark.usefixtures("rule")
-def test_a_given_size_is_used_unchanged(invoke, here: Path) -> None:
+def test_a_given_size_is_used_unchanged(invoke: Invoke, here: Path) -> None:
     found = run(invoke, "--create", "16MiB")
     assert found.target.size_bytes == 16 * MIB
     assert not [one for one in found.verdicts if one.check == "sample-size"]
 
 
-def test_a_wrong_size_is_reported_with_the_allowed_forms(invoke, here: Path) -> None:
+def test_a_wrong_size_is_reported_with_the_allowed_forms(invoke: Invoke, here: Path) -> None:
     ended = invoke("run", "randomio", "t.bin", "--create", "much", "--quiet")
     assert ended.status == 2
     assert "or auto" in ended.complaint

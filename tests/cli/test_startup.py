@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from program import spindle
+from tests.program import spindle
 
 HEAVY = ("numpy", "scipy", "alembic", "matplotlib", "pyarrow", "psycopg", "rich")
 NO_STORE = (*HEAVY, "sqlalchemy", "sqlite3")

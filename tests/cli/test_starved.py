@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from program import Ended
 from spindle.report.terminal.page import page
 from spindle.report.terminal.style import Style
 from spindle.result.document import decode
 from spindle.result.record import Level, RunRecord
 from spindle.result.rules import judge
 from spindle.result.rules.starved import starved
+from tests.program import Ended, Invoke
 
 CLIENTS = """
 table = "paraseq"
@@ -36,7 +36,7 @@ per_worker = true
 """
 
 
-def on_model(invoke, here: Path, text: str, machine: str = "one-sata") -> RunRecord:
+def on_model(invoke: Invoke, here: Path, text: str, machine: str = "one-sata") -> RunRecord:
     (here / "w.toml").write_text(text)
     ended: Ended = invoke("run", "w.toml", machine, "--json", "--quiet")
     assert ended.status == 0, ended
@@ -45,7 +45,7 @@ def on_model(invoke, here: Path, text: str, machine: str = "one-sata") -> RunRec
     return found
 
 
-def test_each_worker_has_figures_that_add_up_to_the_streams(invoke, here: Path) -> None:
+def test_each_worker_has_figures_that_add_up_to_the_streams(invoke: Invoke, here: Path) -> None:
     record = on_model(invoke, here, CLIENTS)
     for stream, count, rate in zip(record.figures.streams, (3, 2), (10.0, 10.0), strict=True):
         assert stream.read is not None
@@ -58,7 +58,7 @@ def test_each_worker_has_figures_that_add_up_to_the_streams(invoke, here: Path) 
 
 
 @pytest.mark.parametrize("engine", ["io_uring", "pread"])
-def test_figures_of_workers_add_up_on_real_files_with_each_engine(engine: str, invoke, here: Path) -> None:
+def test_figures_of_workers_add_up_on_real_files_with_each_engine(engine: str, invoke: Invoke, here: Path) -> None:
     (here / "w.toml").write_text('requests = 400\n[[stream]]\nname = "a"\nworkers = 2\ndepth = 4\nper_worker = true\n')
     ended = invoke("run", "w.toml", "t.bin", "--create", "8MiB", "--engine", engine, "--json", "--quiet")
     if "io_uring cannot be used" in ended.err:
@@ -69,13 +69,13 @@ def test_figures_of_workers_add_up_on_real_files_with_each_engine(engine: str, i
     assert sum(worker["requests"] for worker in stream["workers"]) == stream["read"]["requests"] == 400
 
 
-def test_clients_that_get_their_rate_in_time_do_not_starve(invoke, here: Path) -> None:
+def test_clients_that_get_their_rate_in_time_do_not_starve(invoke: Invoke, here: Path) -> None:
     record = on_model(invoke, here, CLIENTS)
     (verdict,) = starved(record)
     assert (verdict.level, verdict.numbers) == (Level.OK, {"clients": 5.0, "starved": 0.0})
 
 
-def test_clients_of_a_target_that_cannot_serve_them_starve(invoke, here: Path) -> None:
+def test_clients_of_a_target_that_cannot_serve_them_starve(invoke: Invoke, here: Path) -> None:
     """A disk that makes some 100 random reads a second, asked for 300."""
     text = CLIENTS.replace("workers = 2", "workers = 30").replace("20 IOPS", "300 IOPS")
     record = on_model(invoke, here, text)
@@ -88,7 +88,9 @@ def test_clients_of_a_target_that_cannot_serve_them_starve(invoke, here: Path) -
     assert float(row[4]) < 60
 
 
-def test_a_client_that_is_late_with_one_piece_in_a_hundred_starves_though_it_gets_its_rate(invoke, here: Path) -> None:
+def test_a_client_that_is_late_with_one_piece_in_a_hundred_starves_though_it_gets_its_rate(
+    invoke: Invoke, here: Path
+) -> None:
     record = on_model(invoke, here, CLIENTS)
     slow = record.figures.streams[0]
     late = replace(slow, workers=[replace(slow.workers[0], p99_ns=101_000_000), *slow.workers[1:]])
@@ -97,7 +99,7 @@ def test_a_client_that_is_late_with_one_piece_in_a_hundred_starves_though_it_get
     assert verdict.evidence.startswith("1 of 5 clients starved: slow 0 (100 % of its rate, 99 % within 101 ms)")
 
 
-def test_the_table_has_the_streams_and_the_clients_that_wait_longest(invoke, here: Path) -> None:
+def test_the_table_has_the_streams_and_the_clients_that_wait_longest(invoke: Invoke, here: Path) -> None:
     lines = page(on_model(invoke, here, CLIENTS), Style())
     rows = {cells[0]: cells for line in reversed(lines) if (cells := line.split())}
     assert rows["slow"][1:4] == ["3", "1.97", "1.97"]
@@ -105,7 +107,7 @@ def test_the_table_has_the_streams_and_the_clients_that_wait_longest(invoke, her
     assert sum(line.startswith(("slow ", "other ")) for line in lines) == 2 + 5
 
 
-def test_streams_without_clients_say_nothing_about_them(invoke, here: Path) -> None:
+def test_streams_without_clients_say_nothing_about_them(invoke: Invoke, here: Path) -> None:
     record = on_model(invoke, here, CLIENTS.replace("per_worker = true", ""))
     assert starved(record) == []
     assert "starved" not in {verdict.check for verdict in judge(record)}
@@ -121,7 +123,7 @@ def test_streams_without_clients_say_nothing_about_them(invoke, here: Path) -> N
         ('worker_rate = "slow"', "worker_rate"),
     ],
 )
-def test_impossible_rates_are_refused_in_one_line(key: str, says: str, invoke, here: Path) -> None:
+def test_impossible_rates_are_refused_in_one_line(key: str, says: str, invoke: Invoke, here: Path) -> None:
     (here / "w.toml").write_text(f"seconds = 1\n{key}\n")
     ended = invoke("run", "w.toml", "null:1GiB")
     assert ended.status == 2

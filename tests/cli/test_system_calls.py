@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from program import COMMAND
+from tests.program import COMMAND
 
 REQUESTS = 20_000
 COUNTER = r"""

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from records import counters, figures, op, quiet_read, record, series, stream
 
 from spindle.report.terminal import verdicts
 from spindle.report.terminal.drive import catalogue
 from spindle.report.terminal.page import SHAPES, page
 from spindle.report.terminal.style import Style
-from spindle.result.record import Knee, KneePoint, KneeRecord, Level, Tool, Verdict
+from spindle.result.record import Knee, KneePoint, KneeRecord, Level, Record, RunRecord, Tool, Verdict
 from spindle.result.rules import judged
+from tests.cli.records import counters, figures, op, quiet_read, record, series, stream
+from tests.program import Invoke
 
 PIPE = Style()
 READ_ONLY = [("write_fraction", "0"), ("fsync_fraction", "0")]
 
 
-def text(found, style: Style = PIPE) -> str:
+def text(found: Record, style: Style = PIPE) -> str:
     return "\n".join(page(found, style))
 
 
-def mixed_record():
+def mixed_record() -> RunRecord:
     fsync = op(4.4, size=0, mean_ms=30.0)
     found = stream(op(171.0, mean_ms=81.8), op(42.8, mean_ms=17.1), fsync=fsync)
     return record(figures(found))
@@ -190,7 +192,7 @@ def test_the_worst_of_many_warnings_is_shown_and_the_others_are_named() -> None:
 
 
 @pytest.mark.promise(27)
-def test_invalid_verdicts_are_always_shown_in_full(invoke, here) -> None:
+def test_invalid_verdicts_are_always_shown_in_full(invoke: Invoke, here: Path) -> None:
     asked = ("run", "randomio", "t.bin", "--create", "4MiB", "--buffered", "--seconds", "0.3", "--write-fraction", "0")
     short = invoke(*asked, "-o", "saved.json", "--quiet").out
     assert sum(line.startswith("warn ") for line in short.splitlines()) == 1

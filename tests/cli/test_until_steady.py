@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 from msgspec.structs import replace
-from records import figures, op, quiet_read, series, stream
 
 from spindle.report.terminal.page import page
 from spindle.report.terminal.style import Style
@@ -17,6 +16,8 @@ from spindle.result.rules import judged
 from spindle.result.steady import steady_part
 from spindle.run.resolve import resolve
 from spindle.stats.metric import values
+from tests.cli.records import figures, op, quiet_read, series, stream
+from tests.program import Invoke
 
 SECOND = 1_000_000_000
 FOUND = Steady(
@@ -71,7 +72,7 @@ def test_a_run_that_did_not_become_steady_in_time_is_warned_about() -> None:
     assert "steady.iops" not in values(record)
 
 
-def test_a_modelled_disk_is_steady_once_its_noise_rules_a_drift_out(invoke, here: Path) -> None:
+def test_a_modelled_disk_is_steady_once_its_noise_rules_a_drift_out(invoke: Invoke, here: Path) -> None:
     asked = ("run", "randomio", "one-sata", "--until-steady", "--write-fraction", "0", "--workers", "4", "-q")
     assert invoke(*asked, "--steady-drift", "2%", "--seconds", "1800", "-o", "a.json").status == 0
     found = decode((here / "a.json").read_bytes(), "a.json")
@@ -84,7 +85,7 @@ def test_a_modelled_disk_is_steady_once_its_noise_rules_a_drift_out(invoke, here
     assert window.at_ns <= found.figures.measured_ns
 
 
-def test_the_time_limit_ends_the_run(invoke) -> None:
+def test_the_time_limit_ends_the_run(invoke: Invoke) -> None:
     ended = invoke(
         *("run", "randomio", "one-sata", "--until-steady", "--steady-drift", "0.001%", "--seconds", "70"),
         *("--write-fraction", "0", "--json", "-q"),
@@ -94,7 +95,7 @@ def test_the_time_limit_ends_the_run(invoke) -> None:
     assert found["figures"]["steady"] is None
 
 
-def test_the_latency_of_an_open_loop_can_be_what_must_be_steady(invoke) -> None:
+def test_the_latency_of_an_open_loop_can_be_what_must_be_steady(invoke: Invoke) -> None:
     ended = invoke(
         *("run", "randomio", "one-sata", "--until-steady", "--steady-metric", "latency", "--rate", "40 IOPS"),
         *("--steady-window", "10s", "--steady-drift", "none", "--write-fraction", "0", "--json", "-q"),
@@ -104,7 +105,7 @@ def test_the_latency_of_an_open_loop_can_be_what_must_be_steady(invoke) -> None:
     assert 5e6 < found["figures"]["steady"]["mean"] < 20e6
 
 
-def test_a_rule_without_until_steady_is_wrong_usage(invoke) -> None:
+def test_a_rule_without_until_steady_is_wrong_usage(invoke: Invoke) -> None:
     ended = invoke("run", "randomio", "null:1GiB", "--steady-window", "30s")
     assert ended.status == 2
     assert "only means something with until_steady" in ended.err

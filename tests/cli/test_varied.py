@@ -23,6 +23,8 @@ from spindle.run.errors import Usage
 from spindle.run.varied import combinations, parse
 from spindle.run.watch import Moment
 from spindle.stats.metric import values
+from tests.program import Invoke
+from tests.workbench import Workbench
 
 KIB, MIB = 1 << 10, 1 << 20
 QUICK = ("run", "seeker", "null:64MiB", "--seconds", "0.1")
@@ -34,7 +36,7 @@ def record_of(out: str) -> PhasesRecord:
     return found
 
 
-def test_each_combination_runs_once_and_the_last_key_changes_fastest(invoke) -> None:
+def test_each_combination_runs_once_and_the_last_key_changes_fastest(invoke: Invoke) -> None:
     found = record_of(invoke(*QUICK, "--vary", "depth=1,4", "--vary", "size=4KiB,64KiB", "--json").out)
     asked = [(1, 4 * KIB), (1, 64 * KIB), (4, 4 * KIB), (4, 64 * KIB)]
     ran = [run.workload.streams[0] for run in found.runs]
@@ -45,7 +47,7 @@ def test_each_combination_runs_once_and_the_last_key_changes_fastest(invoke) -> 
     assert found.workload.streams[0].depth == 1  # as it is where nobody varies it
 
 
-def test_the_table_has_a_row_and_the_metrics_a_name_for_each(invoke, here: Path) -> None:
+def test_the_table_has_a_row_and_the_metrics_a_name_for_each(invoke: Invoke, here: Path) -> None:
     done = invoke(*QUICK, "--vary", "depth=1,4", "--vary", "size=4KiB,64KiB", "-o", "v.json")
     rows = [line.split()[:3] for line in done.out.splitlines() if " read " in line]
     assert rows == [[depth, size, "read"] for depth in "14" for size in ("4KiB", "64KiB")]
@@ -54,7 +56,7 @@ def test_the_table_has_a_row_and_the_metrics_a_name_for_each(invoke, here: Path)
     assert "seeker@depth=4+size=64KiB/iops" in found
 
 
-def test_iozones_matrix_is_one_table_and_every_file_is_of_its_size(invoke, here: Path) -> None:
+def test_iozones_matrix_is_one_table_and_every_file_is_of_its_size(invoke: Invoke, here: Path) -> None:
     done = invoke("run", "iozone", ".", "--vary", "filesize=1MiB,2MiB", "--vary", "size=4KiB..8KiB", "--json")
     found = record_of(done.out)
     shown = [line.split() for line in page(found, Style())]
@@ -71,7 +73,7 @@ def test_iozones_matrix_is_one_table_and_every_file_is_of_its_size(invoke, here:
     assert not list(here.glob("spindle-test-*"))
 
 
-def test_workloads_with_a_table_of_their_own_show_it_for_each_combination(invoke, here: Path) -> None:
+def test_workloads_with_a_table_of_their_own_show_it_for_each_combination(invoke: Invoke, here: Path) -> None:
     done = invoke("run", "metadata", ".", "--nrfiles", "50", "--directories", "5", "--vary", "workers=1,2")
     assert done.status == 0, done
     heads = [at for at, line in enumerate(done.out.splitlines()) if line in ("workers 1", "workers 2")]
@@ -80,7 +82,7 @@ def test_workloads_with_a_table_of_their_own_show_it_for_each_combination(invoke
     assert heads[0] < tables[0] < heads[1] < tables[1]
 
 
-def test_the_record_fits_the_schema_and_is_shown_stored_compared_and_reported(invoke, here: Path) -> None:
+def test_the_record_fits_the_schema_and_is_shown_stored_compared_and_reported(invoke: Invoke, here: Path) -> None:
     varied = ("--vary", "depth=1,4")
     for name in ("a.json", "b.json"):
         assert invoke(*QUICK, *varied, "-o", name, "--store", "s.db").status == 0
@@ -98,7 +100,7 @@ def test_the_record_fits_the_schema_and_is_shown_stored_compared_and_reported(in
     assert len(json.loads(invoke("show", "a.json", "--output-format", "fio-json").out)["jobs"]) == 2
 
 
-def test_the_recipe_of_combinations_gives_the_same_runs(invoke) -> None:
+def test_the_recipe_of_combinations_gives_the_same_runs(invoke: Invoke) -> None:
     found = record_of(invoke(*QUICK, "--vary", "size=4KiB:70,64KiB:30;8KiB", "--json").out)
     recipe = recipe_of(found)
     assert recipe is not None
@@ -107,14 +109,14 @@ def test_the_recipe_of_combinations_gives_the_same_runs(invoke) -> None:
     assert [run.workload for run in again.runs] == [run.workload for run in found.runs]
 
 
-def test_a_modelled_machine_is_varied_as_well(invoke) -> None:
+def test_a_modelled_machine_is_varied_as_well(invoke: Invoke) -> None:
     done = invoke("run", "randomio", "six-sata-f2", "--seconds", "5", "--vary", "workers=1..16", "--json")
     rates = [phase.iops for phase in record_of(done.out).phases]
     assert len(rates) == 5
     assert all(before < after for before, after in pairwise(rates))
 
 
-def test_a_combination_that_does_not_fit_its_file_is_left_out_and_reported(invoke, here: Path) -> None:
+def test_a_combination_that_does_not_fit_its_file_is_left_out_and_reported(invoke: Invoke, here: Path) -> None:
     done = invoke("run", "iozone", ".", "--vary", "filesize=64KiB,1MiB", "--vary", "size=4KiB,128KiB", "-o", "r.json")
     assert done.status == 0, done
     assert "combinations: 3 of 4 combinations could be carried out; left out: filesize=64KiB, size=128KiB" in done.out
@@ -126,7 +128,7 @@ def test_a_combination_that_does_not_fit_its_file_is_left_out_and_reported(invok
 
 
 def test_ctrl_c_keeps_finished_combinations_and_leaves_no_file(
-    invoke, here: Path, monkeypatch: pytest.MonkeyPatch
+    invoke: Invoke, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     began: list[str] = []
 
@@ -153,7 +155,7 @@ def test_ctrl_c_keeps_finished_combinations_and_leaves_no_file(
     assert not (here / "t.bin").exists()
 
 
-def test_a_device_is_written_with_one_consent(invoke, bench) -> None:
+def test_a_device_is_written_with_one_consent(invoke: Invoke, bench: Workbench) -> None:
     device = bench.loop(size=16 * MIB)
     write = ("run", "seeker", str(device), "--write-fraction", "1", "--seconds", "0.1", "--vary", "depth=1,2", "--json")
     assert invoke(*write).status == 3
@@ -162,7 +164,9 @@ def test_a_device_is_written_with_one_consent(invoke, bench) -> None:
 
 
 @pytest.mark.parametrize("region", ["0%-100%", "50%-100%"])
-def test_a_signature_is_named_once_whether_or_not_the_first_run_wrote_over_it(invoke, bench, region: str) -> None:
+def test_a_signature_is_named_once_whether_or_not_the_first_run_wrote_over_it(
+    invoke: Invoke, bench: Workbench, region: str
+) -> None:
     device = bench.loop(size=16 * MIB)
     bench.run("mkfs.ext4", "-q", device)
     write = ("run", "sdd-write", str(device), "--seconds", "0.2", "--region", region, "--vary", "depth=1,2", "--json")
@@ -211,7 +215,7 @@ def test_a_wrong_list_of_values_is_reported(given: list[str], reported: str) -> 
         (["--vary", "depth=1,2", "--log", "l.csv"], "leave --log out"),
     ],
 )
-def test_a_wrong_variation_is_one_line_before_the_first_run(invoke, options: list[str], reported: str) -> None:
+def test_a_wrong_variation_is_one_line_before_the_first_run(invoke: Invoke, options: list[str], reported: str) -> None:
     done = invoke(*QUICK, *options)
     assert (done.status, done.out) == (2, "")
     assert reported in done.complaint

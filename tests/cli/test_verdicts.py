@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import records
 from msgspec.structs import replace
-from records import MIB, counters, figures, latency, op, quiet_read, record, series, stream
 
 from spindle.report.terminal import verdicts
 from spindle.report.terminal.style import Style
@@ -20,6 +18,8 @@ from spindle.result.figures import EndedByError, EndedBySteady, Error, Late, Sto
 from spindle.result.record import Level, RunRecord, Sample, SettingChange, Settings, TemporaryChange, Verdict
 from spindle.result.rules import judge
 from spindle.result.target import Target
+from tests.cli import records
+from tests.cli.records import MIB, counters, figures, latency, op, quiet_read, record, series, stream
 
 READ_ONLY = [("write_fraction", "0"), ("fsync_fraction", "0")]
 

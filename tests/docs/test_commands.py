@@ -13,8 +13,8 @@ from pathlib import Path
 import click
 import pytest
 
-from pages import PAGES, ROOT, Command, File, inline, steps
-from workbench import PATH, Workbench
+from tests.pages import PAGES, ROOT, Command, File, inline, steps
+from tests.workbench import PATH, Workbench
 
 # Long runs are made shorter if their figures differ each time anyway.
 SHORTER = [

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pages import PAGES, ROOT
+from tests.pages import PAGES, ROOT
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```.*?^```", re.M | re.S)

@@ -47,6 +47,15 @@ def changed(text: str, how: str, line: str, new: str) -> str:
     return "".join(lines)
 
 
+def applied(page: Path) -> dict[str, str]:
+    """The changed files of a recipe."""
+    files: dict[str, str] = {}
+    for path, how, line, new in CHANGES[page]:
+        before = "" if how == "new" else files.get(path) or (ROOT / path).read_text()
+        files[path] = changed(before, how, line, new)
+    return files
+
+
 def test_every_kind_of_change_has_a_recipe() -> None:
     assert {page.stem for page in PAGES} == WANTED
 
@@ -61,14 +70,18 @@ def test_a_recipe_names_three_source_files_at_most(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_lines_that_a_recipe_changes_exist(page: Path) -> None:
+    assert applied(page)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_recipe_works(page: Path, tmp_path: Path) -> None:
     if needs_build(page) and os.environ.get("RECIPES") != "all":
         pytest.skip("builds the core: make recipes")
     text = page.read_text()
     copied(tmp_path, whole=needs_build(page))
-    for path, how, line, new in CHANGES[page]:
-        file = tmp_path / path
-        file.write_text(changed("" if how == "new" else file.read_text(), how, line, new))
+    for path, changed_text in applied(page).items():
+        (tmp_path / path).write_text(changed_text)
     if needs_build(page):
         build(tmp_path)
     for name, content in FILE.findall(text):
@@ -87,7 +100,7 @@ def copied(to: Path, whole: bool) -> None:
     kept = shutil.ignore_patterns("__pycache__", "target", "*.so") if whole else shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "python", to / "python", ignore=kept)
     if whole:
-        for name in ("crates", "catalogue", "tools"):
+        for name in ("crates", "catalogue", "docs", "tools"):
             shutil.copytree(ROOT / name, to / name, ignore=kept)
         for name in ("Cargo.toml", "Cargo.lock", "pyproject.toml", "clippy.toml"):
             shutil.copy(ROOT / name, to / name)

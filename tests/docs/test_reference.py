@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from pages import ROOT
 from spindle.cli.options.keys import keys
+from tests.pages import ROOT
 
 
 @pytest.mark.promise(25)

@@ -6,13 +6,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import trees
-from trees import Layout
-
 from spindle.doctor import Finding, diagnose
 from spindle.doctor.finding import Diagnosis
 from spindle.doctor.rule import Workload
 from spindle.inspect import inspect_stack
+from tests.inspect import trees
+from tests.inspect.trees import Layout
 
 Planted = set[tuple[str, str]]
 """(rule, object)."""

@@ -7,15 +7,15 @@ import re
 import tomllib
 
 import pytest
-from shapes import Shape, add, diagnosis, finding, found_on, healthy
-from test_rules import swapped
-from trees import Layout, load
 
 from spindle.doctor import Severity
 from spindle.doctor.rules import firmware, shingled
 from spindle.doctor.rules.firmware import KNOWN as FIRMWARE
 from spindle.inspect import inspect_stack
 from spindle.inspect.smart import smart_of
+from tests.doctor.shapes import Shape, add, diagnosis, finding, found_on, healthy
+from tests.doctor.test_rules import swapped
+from tests.inspect.trees import Layout, load
 
 pytestmark = pytest.mark.promise(24)
 

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from shapes import Shape, healthy
-from trees import NAMES, Layout, load
 
-from program import Ended
 from spindle.doctor import Diagnosis, diagnose, script
 from spindle.host.errors import TargetError
 from spindle.inspect import inspect_stack
 from spindle.report.terminal.doctor import diagnosis_page, to_json
 from spindle.report.terminal.style import Style
+from tests.doctor.shapes import Shape, healthy
+from tests.inspect.trees import NAMES, Layout, load
+from tests.program import Ended
 
 LAYOUTS = {name: load(name) for name in NAMES} | {
     "raid10": healthy(Shape(level="raid10", disks=6, volume=True)),

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from program import Ended
 from spindle.doctor import RULES
 from spindle.doctor.rule import Rule
+from tests.program import Ended
 
 PAGES = Path(__file__).resolve().parents[2] / "docs/reference/doctor"
 SECTIONS = ("## Rule", "## Cost", "## Source")

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from shapes import Planted, Shape, add, found_on, geometry, healthy, replace
-from trees import Layout
+
+from tests.doctor.shapes import Planted, Shape, add, found_on, geometry, healthy, replace
+from tests.inspect.trees import Layout
 
 KIB = 1 << 10
 RAID10 = [(2, 1), (1, 2), (3, 1), (2, 2)]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from shapes import Planted, Shape, add, diagnosis, finding, found_on, healthy
-from trees import Layout, load
 
 from spindle.doctor import Severity
 from spindle.doctor.arithmetic import crossing_share, link_bytes_per_s, pcie_bytes_per_s, unreadable_probability
+from tests.doctor.shapes import Planted, Shape, add, diagnosis, finding, found_on, healthy
+from tests.inspect.trees import Layout, load
 
 KIB = 1 << 10
 MEGARAID = "sys/devices/pci0000:16/0000:16:02.0/0000:18:00.0"
@@ -392,9 +392,8 @@ def test_members_behind_a_port_multiplier() -> None:
     layout = healthy(shape)
     place = "sys/devices/pci0000:00/0000:00:1f.2/"
     own, shared = place + "ata2/host1/target1:0:0/1:0:0:0", place + "ata1/host0/target0:1:0/0:1:0:0"
-    for held in (layout.files, layout.links):
-        for path in [path for path in held if path.startswith(own)]:
-            held[path.replace(own, shared)] = held.pop(path)
+    layout.files = {path.replace(own, shared): content for path, content in layout.files.items()}
+    layout.links = {path.replace(own, shared): target for path, target in layout.links.items()}
     layout.links[f"{shared}/block/sdb/device"] = "../../../0:1:0:0"
     layout.links["sys/class/block/sdb"] = f"/{shared}/block/sdb"
     layout.links["sys/block/sdb"] = f"/{shared}/block/sdb"

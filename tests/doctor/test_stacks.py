@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from shapes import Planted, add, found_on
-from trees import NAMES, Layout, load
+
+from tests.doctor.shapes import Planted, add, found_on
+from tests.inspect.trees import NAMES, Layout, load
 
 CONTROLLER = "0000:04:00.0"
 EXPECTED: dict[str, Planted] = {
@@ -126,10 +127,8 @@ def fixed_nas(layout: Layout) -> None:
     files["tools/smartctl/sda"] = text.encode()
     old = "sys/devices/pci0000:00/0000:00:14.0/usb2/2-1/2-1:1.0/host6"
     new = "sys/devices/pci0000:00/0000:00:14.0/0000:05:00.0/host6/port-6:0/end_device-6:0"
-    for held in (layout.files, layout.links):
-        for path in [path for path in held if path.startswith(old)]:
-            held[path.replace(old, new)] = held.pop(path).replace(old, new) if held is layout.links else held.pop(path)
-    layout.links = {path: target.replace(old[4:], new[4:]) for path, target in layout.links.items()}
+    files = layout.files = {path.replace(old, new): content for path, content in files.items()}
+    layout.links = {path.replace(old, new): target.replace(old[4:], new[4:]) for path, target in layout.links.items()}
     sdb = next(path for path in files if path.endswith("sdb/queue/physical_block_size"))
     files[sdb] = files[sdb.replace("physical_block_size", "minimum_io_size")] = b"4096\n"
     add(layout, "[sys/devices/virtual/block/md0]\nmd/bitmap/location=+8\nmd/bitmap/chunksize=67108864")

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from shapes import Shape, add, diagnosis, finding, geometry, healthy
-from test_planted import FAULTS
-from trees import NAMES, Layout, load
 
 from spindle.doctor import RULES, diagnose, script
 from spindle.inspect import inspect_stack
+from tests.doctor.shapes import Shape, add, diagnosis, finding, geometry, healthy
+from tests.doctor.test_planted import FAULTS
+from tests.inspect.trees import NAMES, Layout, load
 
 pytestmark = pytest.mark.promise(23)
 
@@ -361,10 +361,9 @@ def test_a_scrub_of_btrfs_waits_for_its_balance(operation: str, options: str, wo
 
 
 def test_a_file_system_is_never_checked_while_it_is_mounted() -> None:
-    for fault in (lambda layout: add(layout, "[]\nsys/fs/ext4/sda1/errors_count=3"),):
-        layout = fault(load("sata-ssd"))
-        assert finding(layout, "file-system-errors").steps
-        assert not any("fsck" in line for line in lines_of(layout))
+    layout = add(load("sata-ssd"), "[]\nsys/fs/ext4/sda1/errors_count=3")
+    assert finding(layout, "file-system-errors").steps
+    assert not any("fsck" in line for line in lines_of(layout))
 
 
 def test_a_superblock_with_errors_is_not_written() -> None:

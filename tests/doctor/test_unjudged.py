@@ -6,15 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from shapes import Shape, add, diagnosis, healthy, laid
-from trees import NAMES, Layout, load
 
-from program import Ended
 from spindle.doctor import RULES, diagnose
 from spindle.doctor.rule import Rule
 from spindle.doctor.stack import Stack
 from spindle.doctor.unjudged import PARTS
 from spindle.inspect import inspect_stack
+from tests.doctor.shapes import Shape, add, diagnosis, healthy, laid
+from tests.inspect.trees import NAMES, Layout, load
+from tests.program import Ended
 
 pytestmark = pytest.mark.promise(23)
 
@@ -126,7 +126,7 @@ def test_each_value_that_a_rule_needs_is_missed_when_it_is_unknown(rule: Rule) -
                     part.unknown[field] = "it was taken away"
                     planted.add(name)
             found = diagnose(inventory, [rule])
-            assert planted <= {one.object for one in (*found.findings, *found.unjudged)}, value
+            assert planted <= {one.object for one in found.findings} | {one.object for one in found.unjudged}, value
             if planted:
                 seen.add(value)
     assert seen == set(rule.inputs), "no stack has a part with it"

@@ -9,15 +9,17 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from shapes import Shape, add, healthy
-from trees import NAMES, load
 
-from program import Ended
 from spindle.doctor import RULES, Diagnosis, diagnose, schema, script
 from spindle.doctor.finding import Finding, Needs, Phase, Severity, Step, knob
 from spindle.inspect import inspect_stack
+from tests.doctor.shapes import Shape, add, healthy
+from tests.inspect.trees import NAMES, load
+from tests.program import Ended
+from tests.workbench import Workbench
 
 Invoke = Callable[..., Ended]
 DESTROYS = re.compile(r"\b(mkfs|sfdisk|pvcreate|wipefs|dd |umount|e2fsck|--replace|--grow .*--level|--zero-superblock)")
@@ -190,7 +192,7 @@ def test_the_plain_commands_of_rules_outside_the_knobs_are_marked_in_the_script(
 
 
 def _finding(steps: list[Step]) -> Finding:
-    words = dict.fromkeys(("rule", "object", "summary", "evidence", "why", "effect"), "x")
+    words: dict[str, Any] = dict.fromkeys(("rule", "object", "summary", "evidence", "why", "effect"), "x")
     return Finding(severity=Severity.NOTE, steps=steps, **words)
 
 
@@ -254,7 +256,7 @@ def test_this_machine_is_checked_without_output_on_stderr() -> None:
     assert re.match(r"this machine: (nothing found|\d+ findings? \()", done.stdout)
 
 
-def test_a_loop_device_with_a_partition_at_sector_63_and_another_at_2048(bench, invoke: Invoke) -> None:  # type: ignore[no-untyped-def]
+def test_a_loop_device_with_a_partition_at_sector_63_and_another_at_2048(bench: Workbench, invoke: Invoke) -> None:
     loop = bench.loop()
     crooked, straight = bench.partition(loop, 1, 63, 8192), bench.partition(loop, 2, 10240, 8192)
     status, out, _ = invoke("doctor", "--json", "--rule", "partition-alignment", crooked)
@@ -265,7 +267,7 @@ def test_a_loop_device_with_a_partition_at_sector_63_and_another_at_2048(bench, 
     assert invoke("doctor", "--rule", "partition-alignment", straight)[0] == 0
 
 
-def test_the_new_start_is_aligned_and_keeps_the_end(bench, invoke: Invoke) -> None:  # type: ignore[no-untyped-def]
+def test_the_new_start_is_aligned_and_keeps_the_end(bench: Workbench, invoke: Invoke) -> None:
     image = bench.image()
     bench.run("sfdisk", "--quiet", image, text="label: dos\n63,20000,83\n")
     loop = bench.loop(image)
@@ -278,7 +280,7 @@ def test_the_new_start_is_aligned_and_keeps_the_end(bench, invoke: Invoke) -> No
     assert re.search(r"start= *2048, size= *18015, type=83", bench.run("sfdisk", "--dump", image))
 
 
-def test_ext4_with_a_width_that_is_not_a_stripe(bench, invoke: Invoke) -> None:  # type: ignore[no-untyped-def]
+def test_ext4_with_a_width_that_is_not_a_stripe(bench: Workbench, invoke: Invoke) -> None:
     loop = bench.loop()
     bench.run("mkfs.ext4", "-q", "-b", "4096", "-E", "stride=16,stripe-width=40", loop)
     point = bench.mount(loop)
@@ -295,7 +297,7 @@ def test_ext4_with_a_width_that_is_not_a_stripe(bench, invoke: Invoke) -> None: 
     assert invoke("doctor", "--rule", "stripe-geometry", str(point))[0] == 0
 
 
-def test_a_mount_with_strict_access_times_and_its_remedy(bench, invoke: Invoke) -> None:  # type: ignore[no-untyped-def]
+def test_a_mount_with_strict_access_times_and_its_remedy(bench: Workbench, invoke: Invoke) -> None:
     loop = bench.loop()
     bench.run("mkfs.ext4", "-q", loop)
     point = bench.mount(loop, "-o", "strictatime")
@@ -306,7 +308,9 @@ def test_a_mount_with_strict_access_times_and_its_remedy(bench, invoke: Invoke) 
     assert invoke("doctor", "--rule", "atime", str(point))[0] == 0
 
 
-def test_a_capture_of_a_machine_has_the_findings_of_the_machine(bench, invoke: Invoke, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_capture_of_a_machine_has_the_findings_of_the_machine(
+    bench: Workbench, invoke: Invoke, tmp_path: Path
+) -> None:
     loop = bench.loop()
     bench.run("mkfs.ext4", "-q", "-b", "4096", "-E", "stride=16,stripe-width=40", loop)
     point = bench.mount(loop, "-o", "strictatime")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
 from spindle import _core
+from tests.program import Invoke
 
 
-def shown(name: str) -> dict:
+def shown(name: str) -> Any:
     return json.loads(_core.drive_show(name))
 
 
@@ -38,7 +40,7 @@ def test_the_same_drive_shows_the_same_twice() -> None:
 
 
 @pytest.mark.promise(29)
-def test_the_list_works_out_what_it_shows_and_no_curve(invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_list_works_out_what_it_shows_and_no_curve(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(name: str) -> str:
         raise AssertionError(f"all curves of {name} were worked out for a list")
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # crash.py, for the tests beside it
-
-import crash
-from crash import Crash, Outcome
+from tests.durability import crash
+from tests.durability.crash import Crash, Outcome
+from tests.workbench import PATH
 
 
 @pytest.fixture
@@ -26,7 +24,7 @@ def power_cut(tmp_path: Path) -> Callable[[Crash], Outcome]:
     numbers = iter(range(1000))
 
     def run(case: Crash) -> Outcome:
-        if case.file_system is not None and shutil.which(f"mkfs.{case.file_system}", path=crash.PATH) is None:
+        if case.file_system is not None and shutil.which(f"mkfs.{case.file_system}", path=PATH) is None:
             pytest.skip(f"mkfs.{case.file_system} is not installed")
         return crash.crash(tmp_path / f"case{next(numbers)}", case)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from workbench import NEW_LOOP, PATH
+from tests.workbench import NEW_LOOP, PATH
 
 COMMAND = [sys.executable, "-m", "spindle.cli"]
 POWERFS = Path(__file__).with_name("powerfs.py")

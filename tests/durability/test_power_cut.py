@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from crash import Crash, Outcome
+
+from tests.durability.crash import Crash, Outcome
 
 PowerCut = Callable[[Crash], Outcome]
 

@@ -9,18 +9,18 @@ import signal
 import socket
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent import futures
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from crash import PATIENCE_S, checked, kill, receiving, spindle, started, wait_for
 
 from spindle.run.durability import receiver
 from spindle.run.durability.journal import proof, read_token
 from spindle.run.durability.receiver import ReceivedJournal, ReceiverOptions, receive
 from spindle.run.watch import SilentWatch
+from tests.durability.crash import PATIENCE_S, checked, kill, receiving, spindle, started, wait_for
 
 pytestmark = pytest.mark.promise(8)
 
@@ -111,7 +111,7 @@ def endless_header(whole: bytes) -> bytes:
 @pytest.mark.parametrize("garbage", [b"GET / HTTP/1.1\r\n\r\n", b"spindle durability journal 2\n", no_header,
                                      damaged_header, endless_header])  # fmt: skip
 def test_garbage_is_refused_and_takes_no_place(
-    garbage: object, whole: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    garbage: bytes | Callable[[bytes], bytes], whole: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent = garbage(whole) if callable(garbage) else garbage
     with served(tmp_path / "j", monkeypatch) as server:

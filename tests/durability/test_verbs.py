@@ -12,7 +12,8 @@ from concurrent import futures
 from pathlib import Path
 
 import pytest
-from crash import MIB, PATIENCE_S, checked, kill, receiving, spindle, started, wait_until_grown
+
+from tests.durability.crash import MIB, PATIENCE_S, checked, kill, receiving, spindle, started, wait_until_grown
 
 HERE = "--journal-on-target"
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from program import spindle
 from spindle.formats.fio_job import JobFileRefused, convert_sections, convert_text
 from spindle.formats.fio_job.arguments import CommandLine, parsed, sections_of
+from tests.program import spindle
 
 pytestmark = pytest.mark.promise(20)
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from program import spindle
 from spindle import formats
 from spindle.result.document import read
 from spindle.stats.metric import values
+from tests.program import spindle
 
 pytestmark = [
     pytest.mark.promise(30),

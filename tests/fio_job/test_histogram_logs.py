@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import re
 import shutil
@@ -12,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from program import spindle
 from spindle.formats import fio_log
 from spindle.formats.fio_bins import BUCKETS, bucket_of
 from spindle.formats.fio_job import convert_text
 from spindle.formats.fio_log import Job, LogOrder
 from spindle.result.completions import Completion
+from tests.program import spindle
 
 pytestmark = pytest.mark.promise(21)
 
@@ -101,10 +102,11 @@ def test_coarser_buckets_are_sums_of_neighbours() -> None:
     assert logs[6] == [sum(logs[0][at : at + 64]) for at in range(0, BUCKETS, 64)]
 
 
-class Lines:
+class Lines(io.StringIO):
     """A log file in memory."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.text = ""
 
     def write(self, text: str) -> int:

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from program import spindle
 from spindle import formats
 from spindle.formats.fio_bins import BUCKETS, bucket_of, value_of
 from spindle.formats.fio_output import OutputFormats, parse
 from spindle.result.record import ImportedRecord
+from tests.program import spindle
 
 pytestmark = pytest.mark.promise(21)
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from program import spindle
 from spindle import _core
 from spindle.formats.fio_job import Conversion, Level, body_of, convert_text
 from spindle.result.completions import completions
+from tests.program import spindle
 
 pytestmark = pytest.mark.promise(20)
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from documents import structure
-from program import spindle
+from tests.documents import structure
+from tests.program import spindle
 
 FIO_PLOT = shutil.which("fio-plot", path=os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])))
 """Beside the interpreter, whether or not its environment is the shell's."""

@@ -18,19 +18,18 @@ from random import Random
 
 import pytest
 
-from program import ended, started
+from benches.fio_fuzz import compare, excuses
+from benches.fio_fuzz.compare import Difference
+from benches.fio_fuzz.observe import Clone, Event
 from spindle.formats import fio_job
 from spindle.formats.fio_job import convert_text
 from spindle.formats.fio_job.finding import JobFinding
+from tests.program import ended, started
 
 pytestmark = pytest.mark.promise(19)
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "benches"))
 
-from fio_fuzz import compare, excuses  # noqa: E402
-from fio_fuzz.compare import Difference  # noqa: E402
-from fio_fuzz.observe import Clone, Event  # noqa: E402
 
 FUZZER = ROOT / "benches/fuzz_fio.py"
 

@@ -10,16 +10,17 @@ from typing import Any
 
 import pytest
 
-from program import spindle
 from spindle.formats.fio_job import convert_text
 from spindle.host.errors import TargetError
 from spindle.host.several import erase_of_each, joined, split
+from tests.program import spindle
+from tests.workbench import Workbench
 
 pytestmark = pytest.mark.promise(20)
 
 
 @pytest.fixture
-def disks(bench: Any) -> tuple[str, str]:
+def disks(bench: Workbench) -> tuple[str, str]:
     return bench.loop(size=8 << 20), bench.loop(size=16 << 20)
 
 

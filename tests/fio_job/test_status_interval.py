@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from program import ended, spindle, started
 from spindle import formats
 from spindle.result.record import ImportedRecord
+from tests.program import ended, spindle, started
 
 pytestmark = [pytest.mark.promise(21), pytest.mark.alone]
 

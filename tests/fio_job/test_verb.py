@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from program import spindle
 from spindle.result.completions import completions
+from tests.program import spindle
 
 JOB = """
 [global]

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from documents import structure
 from spindle import formats
 from spindle.formats.fio_writer import LIKE, MISSING
 from spindle.report.terminal.progress import watching
@@ -17,6 +16,7 @@ from spindle.result.record import ImportedRecord, RunRecord
 from spindle.run.order import Order, carry_out
 from spindle.run.targets import parse
 from spindle.stats.metric import values
+from tests.documents import structure
 
 SAMPLES = Path(__file__).parent / "samples"
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from program import spindle
 from spindle.host.trusted import UntrustedFile, check_chosen, read_chosen
 from spindle.store.lock import FileLock
+from tests.program import spindle
 
 pytestmark = pytest.mark.promise(4)
 STRANGER = 65534

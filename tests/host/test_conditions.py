@@ -20,6 +20,7 @@ from spindle.host import syncing
 from spindle.host.devices import Device, by_name
 from spindle.host.stack import below, device_of
 from spindle.inspect.tree import ReadError, Tool
+from tests.workbench import Workbench
 
 MIB = 1 << 20
 NOBODY = Processes({}, 0)
@@ -46,7 +47,7 @@ def process(
 # --- programs --------------------------------------------------------------------------------------------------------
 
 
-def test_a_program_that_writes_to_the_target_is_named_with_its_number(bench: Any) -> None:
+def test_a_program_that_writes_to_the_target_is_named_with_its_number(bench: Workbench) -> None:
     path = bench.loop()
     target = by_name(Path(path).name)
     assert target is not None
@@ -118,7 +119,7 @@ def test_earlier_traffic_of_a_child_is_not_counted_for_its_parent_when_it_ends(f
     assert (found.pid, found.read_bytes) == (5, 3 * MIB)
 
 
-def test_a_real_child_that_ends_does_not_make_its_parent_a_suspect(bench: Any) -> None:
+def test_a_real_child_that_ends_does_not_make_its_parent_a_suspect(bench: Workbench) -> None:
     path = bench.loop()
     child = (
         "import mmap, os, sys\nfd = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)\nbuffer = mmap.mmap(-1, 1 << 20)\n"
@@ -132,6 +133,8 @@ def test_a_real_child_that_ends_does_not_make_its_parent_a_suspect(bench: Any) -
         child,
     )
     before = processes()
+    assert parent.stdin is not None
+    assert parent.stdout is not None
     parent.stdin.write("\n")
     parent.stdin.flush()
     assert parent.stdout.readline() == "waited\n"
@@ -357,7 +360,7 @@ def test_a_long_run_needs_bounded_memory_and_loses_no_time(fake_sys: Any) -> Non
 # --- the stack -------------------------------------------------------------------------------------------------------
 
 
-def test_a_loop_device_over_a_file_is_followed_down_to_the_disk_that_others_use(bench: Any) -> None:
+def test_a_loop_device_over_a_file_is_followed_down_to_the_disk_that_others_use(bench: Workbench) -> None:
     """Traffic on the disk under the backing file shows, though nobody touches the upper device."""
     lower = bench.loop(size=64 * MIB)
     bench.run("mkfs.ext4", "-q", lower)
@@ -379,7 +382,7 @@ def test_a_loop_device_over_a_file_is_followed_down_to_the_disk_that_others_use(
     assert upper.name in busy
 
 
-def test_dirty_data_below_a_loop_device_is_written_too(bench: Any) -> None:
+def test_dirty_data_below_a_loop_device_is_written_too(bench: Workbench) -> None:
     lower = bench.loop(size=64 * MIB)
     bench.run("mkfs.ext4", "-q", lower)
     point = bench.mount(lower)

@@ -7,13 +7,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from spindle.host.errors import Refusal, TargetError
 from spindle.host.guard import StreamAccess, open_target
 from spindle.host.testfile import TestFile
+from tests.workbench import Workbench
 
 MIB = 1 << 20
 WRITE = [StreamAccess(write=True, direct=False)]
@@ -47,7 +47,7 @@ def flipping(link: Path, goals: list[str | Path]) -> Iterator[None]:
 
 
 def test_a_link_replaced_after_the_check_leads_nowhere_else(
-    bench: Any, tmp_path: Path, content: Callable[[str | Path], str]
+    bench: Workbench, tmp_path: Path, content: Callable[[str | Path], str]
 ) -> None:
     free, precious = bench.loop(), bench.loop()
     bench.run("mkfs.ext4", "-q", "-E", "lazy_itable_init=0", precious)
@@ -67,7 +67,7 @@ def test_a_link_replaced_after_the_check_leads_nowhere_else(
 
 
 def test_a_link_replaced_all_the_time_never_opens_an_unnamed_target(
-    bench: Any, tmp_path: Path, content: Callable[[str | Path], str]
+    bench: Workbench, tmp_path: Path, content: Callable[[str | Path], str]
 ) -> None:
     free, mounted = bench.loop(), bench.loop()
     bench.run("mkfs.ext4", "-q", mounted)
@@ -90,7 +90,7 @@ def test_a_link_replaced_all_the_time_never_opens_an_unnamed_target(
     assert refused > 0
 
 
-def test_a_link_that_flips_between_a_device_and_a_file_never_opens_the_file(bench: Any, tmp_path: Path) -> None:
+def test_a_link_that_flips_between_a_device_and_a_file_never_opens_the_file(bench: Workbench, tmp_path: Path) -> None:
     free = bench.loop()
     victim = tmp_path / "victim"
     victim.write_bytes(b"mine" * 1024)
@@ -106,7 +106,7 @@ def test_a_link_that_flips_between_a_device_and_a_file_never_opens_the_file(benc
     assert victim.read_bytes() == b"mine" * 1024
 
 
-def test_the_file_behind_a_loop_device_is_not_a_target_for_writing(bench: Any, tmp_path: Path) -> None:
+def test_the_file_behind_a_loop_device_is_not_a_target_for_writing(bench: Workbench, tmp_path: Path) -> None:
     image = bench.image()
     device = bench.loop(image)
     bench.run("mkfs.ext4", "-q", device)
@@ -176,7 +176,7 @@ def test_a_target_that_may_only_be_read_is_opened_for_reading_only(tmp_path: Pat
         assert os.fstat(target.files[0].fd).st_ino == victim.stat().st_ino
 
 
-def test_nothing_stays_open_after_a_refusal_or_a_close(bench: Any, tmp_path: Path) -> None:
+def test_nothing_stays_open_after_a_refusal_or_a_close(bench: Workbench, tmp_path: Path) -> None:
     free = bench.loop()
     before = set(os.listdir("/proc/self/fd"))
     for _ in range(3):
@@ -191,7 +191,7 @@ def test_nothing_stays_open_after_a_refusal_or_a_close(bench: Any, tmp_path: Pat
     assert set(os.listdir("/proc/self/fd")) == before
 
 
-def test_descriptors_are_not_inherited_by_other_programs(bench: Any) -> None:
+def test_descriptors_are_not_inherited_by_other_programs(bench: Workbench) -> None:
     free = bench.loop()
     with open_target(free, WRITE, erase=free) as target:
         assert not os.get_inheritable(target.files[0].fd)

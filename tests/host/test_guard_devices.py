@@ -6,6 +6,7 @@ import os
 import struct
 import zlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from spindle.host.devices import Machine
 from spindle.host.errors import Refusal, TargetError
 from spindle.host.guard import OpenTarget, StreamAccess, open_target
 from spindle.host.testfile import TestFile
+from tests.workbench import Workbench
 
 Case = Callable[[Any], tuple[str, str]]
 """Prepares a device; returns it and a word that the refusal must contain."""
@@ -40,13 +42,13 @@ def stream(change: str | None) -> StreamAccess:
 CHANGES = ("write", "trim", "zero")
 
 
-def ext4(bench: Any, device: str) -> None:
+def ext4(bench: Workbench, device: str) -> None:
     """Without a journal, and with its tables written at once: mounted with noatime, nothing on it changes by itself."""
     bench.run("mkfs.ext4", "-q", "-O", "^has_journal", "-E", "lazy_itable_init=0,nodiscard", device)
 
 
 @case
-def mounted_ext4(bench: Any) -> tuple[str, str]:
+def mounted_ext4(bench: Workbench) -> tuple[str, str]:
     device = bench.loop()
     ext4(bench, device)
     bench.mount(device, "-o", "noatime")
@@ -54,7 +56,7 @@ def mounted_ext4(bench: Any) -> tuple[str, str]:
 
 
 @case
-def mounted_read_only(bench: Any) -> tuple[str, str]:
+def mounted_read_only(bench: Workbench) -> tuple[str, str]:
     device = bench.loop()
     ext4(bench, device)
     bench.mount(device, "-o", "ro")
@@ -62,7 +64,7 @@ def mounted_read_only(bench: Any) -> tuple[str, str]:
 
 
 @case
-def mounted_and_lazily_unmounted_while_in_use(bench: Any) -> tuple[str, str]:
+def mounted_and_lazily_unmounted_while_in_use(bench: Workbench) -> tuple[str, str]:
     device = bench.loop()
     bench.run("mkfs.ext4", "-q", device)
     point = bench.mount(device, "-o", "ro")
@@ -72,7 +74,7 @@ def mounted_and_lazily_unmounted_while_in_use(bench: Any) -> tuple[str, str]:
 
 
 @case
-def mounted_in_another_namespace(bench: Any) -> tuple[str, str]:
+def mounted_in_another_namespace(bench: Workbench) -> tuple[str, str]:
     device = bench.loop()
     ext4(bench, device)
     point = bench.new_path("mnt")
@@ -89,14 +91,14 @@ def mounted_in_another_namespace(bench: Any) -> tuple[str, str]:
 
 
 @case
-def unmounted_ext4(bench: Any) -> tuple[str, str]:
+def unmounted_ext4(bench: Workbench) -> tuple[str, str]:
     device = bench.loop()
     ext4(bench, device)
     return device, "`erase_signature=` ext4"
 
 
 @case
-def disk_with_a_mounted_partition(bench: Any) -> tuple[str, str]:
+def disk_with_a_mounted_partition(bench: Workbench) -> tuple[str, str]:
     device = bench.loop()
     first, _ = bench.partitioned(device)
     ext4(bench, first)
@@ -105,7 +107,7 @@ def disk_with_a_mounted_partition(bench: Any) -> tuple[str, str]:
 
 
 @case
-def partition_of_a_disk_with_another_one_mounted(bench: Any) -> tuple[str, str]:
+def partition_of_a_disk_with_another_one_mounted(bench: Workbench) -> tuple[str, str]:
     device = bench.loop()
     first, second = bench.partitioned(device)
     ext4(bench, first)
@@ -114,7 +116,7 @@ def partition_of_a_disk_with_another_one_mounted(bench: Any) -> tuple[str, str]:
 
 
 @case
-def partition_of_a_disk_held_as_a_whole(bench: Any) -> tuple[str, str]:
+def partition_of_a_disk_held_as_a_whole(bench: Workbench) -> tuple[str, str]:
     device = bench.loop()
     first, _ = bench.partitioned(device)
     hold_exclusively(bench, device)
@@ -122,7 +124,7 @@ def partition_of_a_disk_held_as_a_whole(bench: Any) -> tuple[str, str]:
 
 
 @case
-def partition_of_a_disk_behind_a_loop_device(bench: Any) -> tuple[str, str]:
+def partition_of_a_disk_behind_a_loop_device(bench: Workbench) -> tuple[str, str]:
     device = bench.loop()
     first, _ = bench.partitioned(device)
     bench.loop(device)
@@ -130,21 +132,21 @@ def partition_of_a_disk_behind_a_loop_device(bench: Any) -> tuple[str, str]:
 
 
 @case
-def disk_with_a_partition_table_only(bench: Any) -> tuple[str, str]:
+def disk_with_a_partition_table_only(bench: Workbench) -> tuple[str, str]:
     device = bench.loop()
     bench.partitioned(device)
     return device, "`erase_signature=` dos"
 
 
 @case
-def disk_with_a_file_system_on_a_partition(bench: Any) -> tuple[str, str]:
+def disk_with_a_file_system_on_a_partition(bench: Workbench) -> tuple[str, str]:
     device = bench.loop()
     ext4(bench, bench.partitioned(device)[1])
     return device, "`erase_signature=` dos,ext4"
 
 
 @case
-def swap_in_use(bench: Any) -> tuple[str, str]:
+def swap_in_use(bench: Workbench) -> tuple[str, str]:
     device = bench.loop()
     bench.run("mkswap", device)
     bench.run("swapon", device)
@@ -153,14 +155,14 @@ def swap_in_use(bench: Any) -> tuple[str, str]:
 
 
 @case
-def swap_not_in_use(bench: Any) -> tuple[str, str]:
+def swap_not_in_use(bench: Workbench) -> tuple[str, str]:
     device = bench.loop()
     bench.run("mkswap", device)
     return device, "`erase_signature=` swap"
 
 
 @case
-def second_member_of_a_mounted_btrfs(bench: Any) -> tuple[str, str]:
+def second_member_of_a_mounted_btrfs(bench: Workbench) -> tuple[str, str]:
     if "btrfs" not in Path("/proc/filesystems").read_text():
         pytest.skip("the kernel has no btrfs")
     first, second = (bench.loop(size=128 * MIB) for _ in range(2))
@@ -170,21 +172,21 @@ def second_member_of_a_mounted_btrfs(bench: Any) -> tuple[str, str]:
 
 
 @case
-def member_of_an_unmounted_btrfs(bench: Any) -> tuple[str, str]:
+def member_of_an_unmounted_btrfs(bench: Workbench) -> tuple[str, str]:
     first, second = (bench.loop(size=128 * MIB) for _ in range(2))
     bench.run("mkfs.btrfs", "--quiet", "--nodiscard", first, second)
     return second, "`erase_signature=` btrfs"
 
 
 @case
-def unmounted_xfs(bench: Any) -> tuple[str, str]:
+def unmounted_xfs(bench: Workbench) -> tuple[str, str]:
     device = bench.loop(size=320 * MIB)
     bench.run("mkfs.xfs", "-q", "-K", device)
     return device, "`erase_signature=` xfs"
 
 
 @case
-def log_device_of_a_mounted_xfs(bench: Any) -> tuple[str, str]:
+def log_device_of_a_mounted_xfs(bench: Workbench) -> tuple[str, str]:
     if "xfs" not in Path("/proc/filesystems").read_text():
         pytest.skip("the kernel has no XFS")
     device, log = bench.loop(size=320 * MIB), bench.loop(size=128 * MIB)
@@ -194,7 +196,7 @@ def log_device_of_a_mounted_xfs(bench: Any) -> tuple[str, str]:
 
 
 @case
-def journal_of_a_mounted_ext4(bench: Any) -> tuple[str, str]:
+def journal_of_a_mounted_ext4(bench: Workbench) -> tuple[str, str]:
     device, journal = bench.loop(), bench.loop()
     bench.run("mke2fs", "-q", "-O", "journal_dev", "-b", "4096", journal)
     bench.run("mkfs.ext4", "-q", "-b", "4096", "-E", "lazy_itable_init=0,nodiscard", "-J", f"device={journal}", device)
@@ -203,42 +205,42 @@ def journal_of_a_mounted_ext4(bench: Any) -> tuple[str, str]:
 
 
 @case
-def physical_volume_of_lvm(bench: Any) -> tuple[str, str]:
+def physical_volume_of_lvm(bench: Workbench) -> tuple[str, str]:
     device = bench.loop()
     write(device, 512, lvm_label())
     return device, "`erase_signature=` LVM2_member"
 
 
 @case
-def member_of_an_md_array(bench: Any) -> tuple[str, str]:
+def member_of_an_md_array(bench: Workbench) -> tuple[str, str]:
     device = bench.loop()
     write(device, 4096, md_superblock())
     return device, "`erase_signature=` linux_raid_member"
 
 
 @case
-def backing_device_of_bcache(bench: Any) -> tuple[str, str]:
+def backing_device_of_bcache(bench: Workbench) -> tuple[str, str]:
     device = bench.loop()
     write(device, 4096, bcache_superblock())
     return device, "`erase_signature=` bcache"
 
 
 @case
-def held_exclusively_by_another_process(bench: Any) -> tuple[str, str]:
+def held_exclusively_by_another_process(bench: Workbench) -> tuple[str, str]:
     device = bench.loop()
     hold_exclusively(bench, device)
     return device, "held exclusively by another program"
 
 
 @case
-def open_for_writing_in_another_process(bench: Any) -> tuple[str, str]:
+def open_for_writing_in_another_process(bench: Workbench) -> tuple[str, str]:
     device = bench.loop()
     bench.python("import os, sys; os.open(sys.argv[1], os.O_RDWR); print(flush=True); sys.stdin.read()", device)
     return device, "has it open for writing"
 
 
 @case
-def locked_by_another_process(bench: Any) -> tuple[str, str]:
+def locked_by_another_process(bench: Workbench) -> tuple[str, str]:
     device = bench.loop()
     code = "import fcntl, sys; f = open(sys.argv[1], 'rb'); fcntl.flock(f, 2); print(flush=True); sys.stdin.read()"
     bench.python(code, device)
@@ -246,7 +248,7 @@ def locked_by_another_process(bench: Any) -> tuple[str, str]:
 
 
 @case
-def loop_device_whose_file_is_mounted_through_another(bench: Any) -> tuple[str, str]:
+def loop_device_whose_file_is_mounted_through_another(bench: Workbench) -> tuple[str, str]:
     image = bench.image()
     first, second = bench.loop(image), bench.loop(image)
     ext4(bench, first)
@@ -255,14 +257,14 @@ def loop_device_whose_file_is_mounted_through_another(bench: Any) -> tuple[str, 
 
 
 @case
-def loop_device_whose_file_another_one_has_too(bench: Any) -> tuple[str, str]:
+def loop_device_whose_file_another_one_has_too(bench: Workbench) -> tuple[str, str]:
     image = bench.image()
     bench.loop(image, "--offset", str(16 * MIB))
     return bench.loop(image, "--sizelimit", str(16 * MIB)), "as has /dev/loop"
 
 
 @case
-def loop_device_over_a_mounted_device(bench: Any) -> tuple[str, str]:
+def loop_device_over_a_mounted_device(bench: Workbench) -> tuple[str, str]:
     device = bench.loop()
     ext4(bench, device)
     bench.mount(device, "-o", "noatime")
@@ -270,7 +272,7 @@ def loop_device_over_a_mounted_device(bench: Any) -> tuple[str, str]:
 
 
 @case
-def loop_device_over_a_disk_with_a_mounted_partition(bench: Any) -> tuple[str, str]:
+def loop_device_over_a_disk_with_a_mounted_partition(bench: Workbench) -> tuple[str, str]:
     device = bench.loop()
     first, _ = bench.partitioned(device)
     ext4(bench, first)
@@ -279,18 +281,18 @@ def loop_device_over_a_disk_with_a_mounted_partition(bench: Any) -> tuple[str, s
 
 
 @case
-def device_under_a_loop_device(bench: Any) -> tuple[str, str]:
+def device_under_a_loop_device(bench: Workbench) -> tuple[str, str]:
     device = bench.loop()
     bench.loop(device)
     return device, "is behind /dev/loop"
 
 
 @case
-def loop_device_over_a_free_device(bench: Any) -> tuple[str, str]:
+def loop_device_over_a_free_device(bench: Workbench) -> tuple[str, str]:
     return bench.loop(bench.loop()), "`erase_stacked=`"
 
 
-def hold_exclusively(bench: Any, device: str) -> None:
+def hold_exclusively(bench: Workbench, device: str) -> None:
     code = "import os, sys; os.open(sys.argv[1], os.O_RDONLY | os.O_EXCL); print(flush=True); sys.stdin.read()"
     bench.python(code, device)
 
@@ -322,7 +324,7 @@ def md_superblock() -> bytes:
 
 
 def md_checksum(block: bytes) -> int:
-    total = sum(struct.unpack("<64I", block))
+    total: int = sum(struct.unpack("<64I", block))
     return ((total & 0xFFFFFFFF) + (total >> 32)) & 0xFFFFFFFF
 
 
@@ -343,7 +345,7 @@ def bcache_crc(data: bytes) -> int:
 
 
 @pytest.fixture(scope="module")
-def prepared(shared_bench: Any) -> Callable[[str], tuple[str, str]]:
+def prepared(shared_bench: Workbench) -> Callable[[str], tuple[str, str]]:
     """Prepares each case once for its attempts."""
     done: dict[str, tuple[str, str]] = {}
 
@@ -448,7 +450,7 @@ def test_a_mistyped_name_under_dev_is_an_error_and_never_a_new_file(tmp_path: Pa
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_free_device_is_refused_unless_erase_names_it(bench: Any, change: str) -> None:
+def test_a_free_device_is_refused_unless_erase_names_it(bench: Workbench, change: str) -> None:
     device, other = bench.loop(), bench.loop()
     assert "`erase=`" in attempt(device, change, erase=None)
     assert "another device" in attempt(device, change, erase=other)
@@ -456,7 +458,7 @@ def test_a_free_device_is_refused_unless_erase_names_it(bench: Any, change: str)
     assert "another device" in attempt(device, change, erase=str(bench.folder))
 
 
-def test_erase_of_the_disk_does_not_name_its_partition(bench: Any) -> None:
+def test_erase_of_the_disk_does_not_name_its_partition(bench: Workbench) -> None:
     device = bench.loop()
     first, second = bench.partitioned(device)
     assert "another device" in attempt(first, "write", erase=device)
@@ -465,7 +467,9 @@ def test_erase_of_the_disk_does_not_name_its_partition(bench: Any) -> None:
 
 
 @pytest.mark.promise(26)
-def test_erase_that_names_another_device_is_refused_also_where_nothing_is_written(bench: Any, tmp_path: Path) -> None:
+def test_erase_that_names_another_device_is_refused_also_where_nothing_is_written(
+    bench: Workbench, tmp_path: Path
+) -> None:
     device, other = bench.loop(), bench.loop()
     assert "another device" in attempt(device, None, erase=other)
     assert "cannot be looked up" in attempt(device, None, erase="/dev/spindle-no-such-device")
@@ -489,17 +493,22 @@ def overwrite(target: OpenTarget) -> None:
     assert os.pwrite(target.files[0].fd, b"\xaa" * 4096, 0) == 4096
 
 
-def test_a_free_device_that_erase_names_is_written(bench: Any) -> None:
+def test_a_free_device_that_erase_names_is_written(bench: Workbench) -> None:
     device = bench.loop()
     asked: list[str] = []
-    with open_target(device, [stream("write")], erase=device, confirm=lambda text: not asked.append(text)) as target:
+
+    def agreed(text: str) -> bool:
+        asked.append(text)
+        return True
+
+    with open_target(device, [stream("write")], erase=device, confirm=agreed) as target:
         overwrite(target)
     assert Path(device).read_bytes()[:4097] == b"\xaa" * 4096 + b"\0"
     assert len(asked) == 1
     assert all(word in asked[0] for word in (device, "33.6 MB", "image", "empty"))
 
 
-def test_a_device_is_written_under_another_name_of_it(bench: Any, tmp_path: Path) -> None:
+def test_a_device_is_written_under_another_name_of_it(bench: Workbench, tmp_path: Path) -> None:
     device = bench.loop()
     link = tmp_path / "link"
     link.symlink_to(device)
@@ -507,7 +516,7 @@ def test_a_device_is_written_under_another_name_of_it(bench: Any, tmp_path: Path
         overwrite(target)
 
 
-def test_the_signature_must_be_repeated_as_shown(bench: Any) -> None:
+def test_the_signature_must_be_repeated_as_shown(bench: Workbench) -> None:
     device = bench.loop()
     ext4(bench, device)
     for wrong in (None, "", "xfs", "ext4,xfs", "EXT4"):
@@ -516,21 +525,21 @@ def test_the_signature_must_be_repeated_as_shown(bench: Any) -> None:
         pass
 
 
-def test_a_device_erased_before_may_have_lost_signatures_but_gained_none(bench: Any) -> None:
+def test_a_device_erased_before_may_have_lost_signatures_but_gained_none(bench: Workbench) -> None:
     device = bench.loop()
-    again = {"erase_signature": "ext4", "erased_before": True}
-    with open_target(device, [stream("write")], erase=device, **again):
+    again = partial(open_target, device, [stream("write")], erase=device, erase_signature="ext4", erased_before=True)
+    with again():
         pass
     ext4(bench, device)
-    with open_target(device, [stream("write")], erase=device, **again):
+    with again():
         pass
     bench.run("wipefs", "-aq", device)
     bench.run("mkswap", device)
-    assert "`erase_signature=` swap" in attempt(device, "write", **again)
+    assert "`erase_signature=` swap" in attempt(device, "write", erase_signature="ext4", erased_before=True)
     assert "`erase_signature=` swap" in attempt(device, "write", erased_before=True)
 
 
-def test_every_signature_must_be_repeated(bench: Any) -> None:
+def test_every_signature_must_be_repeated(bench: Workbench) -> None:
     device = bench.loop()
     ext4(bench, bench.partitioned(device)[1])
     for incomplete in ("dos", "ext4"):
@@ -539,12 +548,12 @@ def test_every_signature_must_be_repeated(bench: Any) -> None:
         pass
 
 
-def test_a_signature_that_is_not_there_is_a_sign_of_a_mix_up(bench: Any) -> None:
+def test_a_signature_that_is_not_there_is_a_sign_of_a_mix_up(bench: Workbench) -> None:
     device = bench.loop()
     assert "has no signature" in attempt(device, "write", erase_signature="ext4")
 
 
-def test_a_partition_is_written_beside_a_mounted_one_when_that_is_agreed(bench: Any) -> None:
+def test_a_partition_is_written_beside_a_mounted_one_when_that_is_agreed(bench: Workbench) -> None:
     device = bench.loop()
     first, second = bench.partitioned(device)
     ext4(bench, first)
@@ -554,14 +563,14 @@ def test_a_partition_is_written_beside_a_mounted_one_when_that_is_agreed(bench: 
         overwrite(target)
 
 
-def test_no_confirmation_no_writing(bench: Any, content: Callable[[str], str]) -> None:
+def test_no_confirmation_no_writing(bench: Workbench, content: Callable[[str], str]) -> None:
     device = bench.loop()
     before = content(device)
     assert "not confirmed" in attempt(device, "write", confirm=lambda _: False)
     assert content(device) == before
 
 
-def test_the_claim_is_kept_for_the_whole_run_and_given_back(bench: Any) -> None:
+def test_the_claim_is_kept_for_the_whole_run_and_given_back(bench: Workbench) -> None:
     device = bench.loop()
     with open_target(device, [stream("write"), stream("trim"), stream(None)], erase=device) as target:
         assert len({file.fd for file in target.files}) == 3
@@ -571,7 +580,7 @@ def test_the_claim_is_kept_for_the_whole_run_and_given_back(bench: Any) -> None:
     os.close(os.open(device, os.O_RDONLY | os.O_EXCL))
 
 
-def test_a_loop_device_over_a_free_device_claims_that_too(bench: Any) -> None:
+def test_a_loop_device_over_a_free_device_claims_that_too(bench: Workbench) -> None:
     lower = bench.loop()
     upper = bench.loop(lower)
     target = open_target(upper, [stream("write")], erase=upper, erase_stacked=True)
@@ -579,7 +588,7 @@ def test_a_loop_device_over_a_free_device_claims_that_too(bench: Any) -> None:
         os.open(lower, os.O_RDONLY | os.O_EXCL)
 
 
-def test_a_stack_of_devices_needs_consent_of_its_own(bench: Any, fake_sys: Any) -> None:
+def test_a_stack_of_devices_needs_consent_of_its_own(bench: Workbench, fake_sys: Any) -> None:
     device = bench.loop()
     number = f"{os.major(os.stat(device).st_rdev)}:{os.minor(os.stat(device).st_rdev)}"
     fake_sys.device("dm-0", number, size=65536, dm="data")
@@ -594,14 +603,14 @@ def test_a_stack_of_devices_needs_consent_of_its_own(bench: Any, fake_sys: Any) 
 # --- content that cannot be determined -------------------------------------------------------------------------------
 
 
-def test_a_missing_tool_is_a_refusal(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_tool_is_a_refusal(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     device = bench.loop()
     monkeypatch.setattr(signatures, "TOOL_FOLDERS", "")
     monkeypatch.setenv("PATH", "/nowhere")
     assert "wipefs is missing (package util-linux)" in attempt(device, "write")
 
 
-def test_a_tool_that_hangs_is_a_refusal(bench: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_tool_that_hangs_is_a_refusal(bench: Workbench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     device = bench.loop()
     slow = tmp_path / "wipefs"
     slow.write_text("#!/bin/sh\nexec sleep 60\n")
@@ -613,7 +622,7 @@ def test_a_tool_that_hangs_is_a_refusal(bench: Any, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize(("tool", "script"), [("wipefs", "echo '{\"signatures\": []}'"), ("blkid", "exit 2")])
 def test_a_signature_found_by_one_tool_is_enough(
-    bench: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tool: str, script: str
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tool: str, script: str
 ) -> None:
     device = bench.loop()
     ext4(bench, device)
@@ -625,7 +634,7 @@ def test_a_signature_found_by_one_tool_is_enough(
 
 
 def test_an_answer_that_is_not_understood_is_a_refusal(
-    bench: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     device = bench.loop()
     odd = tmp_path / "wipefs"
@@ -636,7 +645,7 @@ def test_an_answer_that_is_not_understood_is_a_refusal(
         assert "content cannot be determined" in attempt(device, "write")
 
 
-def test_a_device_that_cannot_be_read_is_a_refusal(bench: Any) -> None:
+def test_a_device_that_cannot_be_read_is_a_refusal(bench: Workbench) -> None:
     for length in (0, 16 * MIB):  # all of it, and its end
         image = bench.image()
         device = bench.loop(image)
@@ -645,7 +654,7 @@ def test_a_device_that_cannot_be_read_is_a_refusal(bench: Any) -> None:
         assert image.stat().st_size == length
 
 
-def test_read_only_and_empty_devices_get_one_line(bench: Any) -> None:
+def test_read_only_and_empty_devices_get_one_line(bench: Workbench) -> None:
     device = bench.loop(None, "--read-only")
     with pytest.raises(TargetError, match="read-only"):
         open_target(device, [stream("write")], erase=device)
@@ -667,7 +676,7 @@ def test_other_kinds_of_targets_get_one_line(tmp_path: Path, change: str | None)
         assert isinstance(error.value, Refusal) == (change is not None)
 
 
-def test_a_missing_permission_gets_one_line(bench: Any) -> None:
+def test_a_missing_permission_gets_one_line(bench: Workbench) -> None:
     device = bench.loop()
     os.seteuid(65534)
     try:
@@ -678,7 +687,7 @@ def test_a_missing_permission_gets_one_line(bench: Any) -> None:
         os.seteuid(0)
 
 
-def test_a_target_that_disappears_is_noticed(bench: Any) -> None:
+def test_a_target_that_disappears_is_noticed(bench: Workbench) -> None:
     image = bench.image()
     device = bench.loop(image)
     with open_target(device, [stream(None)]) as target:

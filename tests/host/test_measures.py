@@ -29,6 +29,8 @@ from spindle.host.signals import ENDING, Stopped, held_back, unwinding
 from spindle.host.signatures import Signature
 from spindle.host.stack import device_of, stack_of
 from spindle.result.record import changed
+from tests.documents import present
+from tests.workbench import Workbench
 
 MIB = 1 << 20
 
@@ -60,7 +62,7 @@ def test_times_that_wrap_and_replaced_devices_are_detected() -> None:
     assert delta(Snapshot(0, parse(AFTER)), Snapshot(1, {})) == {}
 
 
-def test_counters_of_a_real_device_move_by_what_is_read(bench: Any) -> None:
+def test_counters_of_a_real_device_move_by_what_is_read(bench: Workbench) -> None:
     path = bench.loop()
     device = by_name(Path(path).name)
     assert device is not None
@@ -75,7 +77,7 @@ def test_counters_of_a_real_device_move_by_what_is_read(bench: Any) -> None:
     assert json.loads(json.dumps(change.to_dict()))["iostat"]["r/s"] > 0
 
 
-def test_dropping_the_cache_of_a_file_makes_the_next_reading_go_to_the_device(bench: Any) -> None:
+def test_dropping_the_cache_of_a_file_makes_the_next_reading_go_to_the_device(bench: Workbench) -> None:
     device_path = bench.loop(size=64 * MIB)
     bench.run("mkfs.ext4", "-q", device_path)
     file = bench.mount(device_path) / "file"
@@ -102,7 +104,7 @@ def test_dropping_the_cache_of_a_file_makes_the_next_reading_go_to_the_device(be
 # --- conditions ------------------------------------------------------------------------------------------------------
 
 
-def test_a_quiet_device_is_reported_idle_and_a_busy_one_is_not(bench: Any) -> None:
+def test_a_quiet_device_is_reported_idle_and_a_busy_one_is_not(bench: Workbench) -> None:
     quiet = bench.loop()
     device = by_name(Path(quiet).name)
     assert device is not None
@@ -164,7 +166,7 @@ def test_cpu_swap_and_dirty_pages_are_judged(fake_sys: Any, monkeypatch: pytest.
 
 def test_cpu_times_and_throttling_are_summed(fake_sys: Any) -> None:
     fake_sys.proc("stat", "cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 0 0 0 0 0 0 0 0 0 0")
-    assert cpu_times(fake_sys.machine).total == 36
+    assert present(cpu_times(fake_sys.machine)).total == 36
     assert throttle_events(fake_sys.machine) is None
     for cpu in (0, 1):
         fake_sys.file(fake_sys.machine.sys / f"devices/system/cpu/cpu{cpu}/thermal_throttle/core_throttle_count", "3")
@@ -236,7 +238,7 @@ def test_the_command_line_of_the_kernel_is_not_recorded(fake_sys: Any) -> None:
     assert found["kernel"]["parameters"] == ["mem=2G", "isolcpus=2,3", "nosmt"]
 
 
-def test_the_stack_is_listed_from_the_file_system_down(bench: Any) -> None:
+def test_the_stack_is_listed_from_the_file_system_down(bench: Workbench) -> None:
     device = bench.loop(size=64 * MIB)
     first, _ = bench.partitioned(device)
     bench.run("mkfs.ext4", "-q", first)
@@ -254,7 +256,7 @@ def test_the_stack_of_a_path_that_is_gone_is_empty(tmp_path: Path) -> None:
 # --- the kernel's answers --------------------------------------------------------------------------------------------
 
 
-def test_alignment_of_direct_io_follows_the_device(bench: Any) -> None:
+def test_alignment_of_direct_io_follows_the_device(bench: Workbench) -> None:
     for block in (512, 4096):
         device = bench.loop(None, "--sector-size", str(block))
         with open_target(device, [StreamAccess()]) as target:
@@ -265,7 +267,7 @@ def test_alignment_of_direct_io_follows_the_device(bench: Any) -> None:
 
 
 def test_without_the_kernels_report_alignment_falls_back_to_the_block(
-    bench: Any, monkeypatch: pytest.MonkeyPatch
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kernel, "direct_alignment", lambda _: None)
     with open_target(bench.loop(), [StreamAccess()]) as target:
@@ -283,7 +285,7 @@ def test_a_birth_time_is_that_of_the_file(tmp_path: Path) -> None:
         assert kernel.birth_time_ns(opened.fileno()) == birth
 
 
-def test_a_loop_device_reports_its_file(bench: Any) -> None:
+def test_a_loop_device_reports_its_file(bench: Workbench) -> None:
     image = bench.image()
     with open(bench.loop(image, "--offset", "4096"), "rb") as device:
         status = kernel.loop_status(device.fileno())

@@ -19,10 +19,12 @@ from typing import Any
 import pytest
 
 from spindle.host import register, testfile
+from spindle.host.durably import sync_folder
 from spindle.host.errors import Refusal, TargetError
 from spindle.host.guard import StreamAccess, open_target
 from spindle.host.register import MARKER, Entry, FileIdentity
 from spindle.host.testfile import TestFile, sweep_leftovers
+from tests.workbench import Workbench
 
 MIB = 1 << 20
 
@@ -219,13 +221,13 @@ def test_a_register_that_cannot_be_written_means_no_file(tmp_path: Path, monkeyp
 # --- space -----------------------------------------------------------------------------------------------------------
 
 
-def small_file_system(bench: Any, *options: str, size: int = 64 * MIB) -> Path:
+def small_file_system(bench: Workbench, *options: str, size: int = 64 * MIB) -> Path:
     device = bench.loop(size=size)
     bench.run("mkfs.ext4", "-q", "-m", "0", "-E", "lazy_itable_init=0,nodiscard", device)
     return Path(bench.mount(device, *options))
 
 
-def test_the_last_twentieth_of_a_file_system_is_not_taken(bench: Any) -> None:
+def test_the_last_twentieth_of_a_file_system_is_not_taken(bench: Workbench) -> None:
     place = small_file_system(bench)
     space = os.statvfs(place)
     free, keep = space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize // 20
@@ -238,7 +240,7 @@ def test_the_last_twentieth_of_a_file_system_is_not_taken(bench: Any) -> None:
         assert left.f_bavail * left.f_frsize >= keep
 
 
-def test_space_reserved_for_root_is_not_counted_as_free(bench: Any) -> None:
+def test_space_reserved_for_root_is_not_counted_as_free(bench: Workbench) -> None:
     device = bench.loop(size=64 * MIB)
     bench.run("mkfs.ext4", "-q", "-m", "50", "-E", "lazy_itable_init=0,nodiscard", device)
     place = bench.mount(device)
@@ -246,7 +248,7 @@ def test_space_reserved_for_root_is_not_counted_as_free(bench: Any) -> None:
         TestFile.create(place, 32 * MIB)
 
 
-def test_a_file_system_that_fills_up_gives_one_line_and_no_partial_file(bench: Any) -> None:
+def test_a_file_system_that_fills_up_gives_one_line_and_no_partial_file(bench: Workbench) -> None:
     place = small_file_system(bench)
 
     def take_the_rest(_done: int, _total: int) -> None:
@@ -261,14 +263,14 @@ def test_a_file_system_that_fills_up_gives_one_line_and_no_partial_file(bench: A
     assert entries() == []
 
 
-def test_a_read_only_file_system_gets_one_line(bench: Any) -> None:
+def test_a_read_only_file_system_gets_one_line(bench: Workbench) -> None:
     place = small_file_system(bench, "-o", "ro")
     with pytest.raises(TargetError, match="read-only file system"):
         TestFile.create(place / "t.bin", MIB)
 
 
 @pytest.mark.parametrize("kind", ["xfs", "btrfs", "tmpfs"])
-def test_other_file_systems_work_too(bench: Any, kind: str, tmp_path: Path) -> None:
+def test_other_file_systems_work_too(bench: Workbench, kind: str, tmp_path: Path) -> None:
     if kind not in Path("/proc/filesystems").read_text():
         pytest.skip(f"the kernel has no {kind}")
     if kind == "tmpfs":
@@ -466,6 +468,19 @@ def test_a_leftover_that_the_user_removed_is_forgotten_silently(leftover: Path) 
     assert entries() == []
 
 
+def test_a_kept_file_is_not_swept_even_if_power_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An entry that came back would have it removed: that the entry is gone is synced."""
+    synced: list[tuple[Path, list[str]]] = []
+
+    def sync(folder: Path) -> None:
+        synced.append((folder, entries()))
+        sync_folder(folder)
+
+    monkeypatch.setattr(register, "sync_folder", sync)
+    TestFile.create(tmp_path / "t.bin", MIB).keep()
+    assert synced[-1] == (register.folder(), [])
+
+
 def test_another_name_of_a_leftover_is_kept(leftover: Path) -> None:
     other = leftover.with_name("kept")
     other.hardlink_to(leftover)
@@ -474,7 +489,7 @@ def test_another_name_of_a_leftover_is_kept(leftover: Path) -> None:
     assert not leftover.exists()
 
 
-def test_a_leftover_on_a_file_system_that_is_not_mounted_now_waits(bench: Any) -> None:
+def test_a_leftover_on_a_file_system_that_is_not_mounted_now_waits(bench: Workbench) -> None:
     device = bench.loop(size=64 * MIB)
     bench.run("mkfs.ext4", "-q", device)
     place = bench.mount(device)
@@ -485,7 +500,7 @@ def test_a_leftover_on_a_file_system_that_is_not_mounted_now_waits(bench: Any) -
     (place / "t.bin").unlink()
 
 
-def test_an_unmounted_leftover_is_removed_when_it_is_back(bench: Any) -> None:
+def test_an_unmounted_leftover_is_removed_when_it_is_back(bench: Workbench) -> None:
     device = bench.loop(size=64 * MIB)
     bench.run("mkfs.ext4", "-q", device)
     place = bench.mount(device)
@@ -561,7 +576,8 @@ def test_every_part_of_the_identity_counts(tmp_path: Path, marked: bool, part: s
         identity = FileIdentity.of(file.fileno(), "token")
         assert identity.marked == marked
         assert replace(entry, identity=identity).matches(file.fileno())
-        other = replace(identity, **{part: 7})
+        changed: dict[str, Any] = {part: 7}
+        other = replace(identity, **changed)
         assert not replace(entry, identity=other).matches(file.fileno())
 
 

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,6 +16,7 @@ from spindle.host.errors import Refusal, TargetError
 from spindle.host.folder import FolderLimits, empty_folder, make_tree, tree_folder
 from spindle.host.testfile import sweep_leftovers
 from spindle.host.testfolder import TestFolder
+from tests.workbench import Workbench
 
 MAKER = """
 import os, signal, sys
@@ -242,7 +242,7 @@ def test_places_where_no_folder_can_be_made_get_one_line(tmp_path: Path) -> None
         TestFolder.create("/dev/shm")
 
 
-def test_the_last_twentieth_of_space_and_inodes_is_not_taken(bench: Any) -> None:
+def test_the_last_twentieth_of_space_and_inodes_is_not_taken(bench: Workbench) -> None:
     device = bench.loop(size=64 << 20)
     bench.run("mkfs.ext4", "-q", "-N", "2000", device)
     place = bench.mount(device)
@@ -254,7 +254,7 @@ def test_the_last_twentieth_of_space_and_inodes_is_not_taken(bench: Any) -> None
     assert [path.name for path in place.iterdir()] == ["lost+found"]
 
 
-def test_another_file_system_mounted_in_the_tree_is_left_alone(bench: Any, tmp_path: Path) -> None:
+def test_another_file_system_mounted_in_the_tree_is_left_alone(bench: Workbench, tmp_path: Path) -> None:
     folder = TestFolder.create(tmp_path)
     tree = make_tree(folder.fileno(), "small")
     os.mkdir("d0000000", dir_fd=tree)
@@ -271,7 +271,7 @@ def test_another_file_system_mounted_in_the_tree_is_left_alone(bench: Any, tmp_p
 
 
 @pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs"])
-def test_every_file_system_lists_files_made_after_the_folder_was_opened(kind: str, bench: Any) -> None:
+def test_every_file_system_lists_files_made_after_the_folder_was_opened(kind: str, bench: Workbench) -> None:
     device = bench.loop(size={"ext4": 64, "xfs": 320, "btrfs": 128}[kind] << 20)
     bench.run(f"mkfs.{kind}", "-q", device)
     place = bench.mount(device)

@@ -12,6 +12,7 @@ from spindle.host.guard import _uses
 from spindle.host.mounts import Mount, all_mounts, devices_of, parse_mountinfo, swaps
 from spindle.host.stack import above, below
 from spindle.host.usage import Usage
+from tests.workbench import Workbench
 
 
 @pytest.fixture
@@ -168,7 +169,7 @@ def test_a_swap_with_a_path_of_another_namespace_is_found_by_its_kernel_name(fak
     assert [(swap.dev, swap.used_bytes) for swap in swaps(fake_sys.machine)] == [(DevNumber(253, 7), 4096)]
 
 
-def test_a_loop_device_is_on_its_file_and_that_on_its_disk(bench: Any) -> None:
+def test_a_loop_device_is_on_its_file_and_that_on_its_disk(bench: Workbench) -> None:
     inner_image = bench.mount(prepared(bench)) / "inner"
     with inner_image.open("xb") as file:
         file.truncate(1 << 20)
@@ -179,7 +180,7 @@ def test_a_loop_device_is_on_its_file_and_that_on_its_disk(bench: Any) -> None:
     assert inner.name not in names
 
 
-def prepared(bench: Any) -> str:
+def prepared(bench: Workbench) -> str:
     device = bench.loop()
     bench.run("mkfs.ext4", "-q", device)
     return str(device)

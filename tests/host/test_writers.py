@@ -16,6 +16,7 @@ from spindle.host.errors import Refusal
 from spindle.host.guard import StreamAccess, _uses, open_target
 from spindle.host.openers import SearchSet, UseKind, openers, tables
 from spindle.host.usage import Usage
+from tests.workbench import Workbench
 
 pytestmark = pytest.mark.promise(1)
 
@@ -35,7 +36,7 @@ WAIT = "\nprint('held', flush=True)\nsys.stdin.read()"
 START = "import ctypes, fcntl, mmap, os, struct, sys, threading, time\n"
 
 
-def holds(bench: Any, code: str, *arguments: object) -> None:
+def holds(bench: Workbench, code: str, *arguments: object) -> None:
     bench.python(START + code + WAIT, *map(str, arguments))
 
 
@@ -43,7 +44,7 @@ MAP = "f = os.open(sys.argv[1], os.O_RDWR)\nctypes.CDLL(None).mmap(0, 4096, {pro
 """Shared. (Python's own mmap keeps a descriptor.)"""
 
 
-def jail(bench: Any, device: str) -> Path:
+def jail(bench: Workbench, device: str) -> Path:
     """A node of the device with another name in another folder, as chroots and jailers of virtual machines have it."""
     folder: Path = bench.new_path("jail")
     folder.mkdir()
@@ -52,25 +53,25 @@ def jail(bench: Any, device: str) -> Path:
 
 
 @holder
-def a_node_made_elsewhere(bench: Any, device: str, image: Path) -> str:
+def a_node_made_elsewhere(bench: Workbench, device: str, image: Path) -> str:
     holds(bench, "os.open(sys.argv[1], os.O_RDWR)", jail(bench, device) / "drive")
     return "has it open for writing"
 
 
 @holder
-def a_node_made_elsewhere_for_writing_only_and_removed(bench: Any, device: str, image: Path) -> str:
+def a_node_made_elsewhere_for_writing_only_and_removed(bench: Workbench, device: str, image: Path) -> str:
     holds(bench, "os.open(sys.argv[1], os.O_WRONLY); os.unlink(sys.argv[1])", jail(bench, device) / "drive")
     return "has it open for writing"
 
 
 @holder
-def a_node_in_a_chroot(bench: Any, device: str, image: Path) -> str:
+def a_node_in_a_chroot(bench: Workbench, device: str, image: Path) -> str:
     holds(bench, "os.chroot(sys.argv[1]); os.chdir('/'); os.open('/drive', os.O_RDWR)", jail(bench, device))
     return "has it open for writing"
 
 
 @holder
-def a_node_on_a_file_system_of_another_mount_namespace(bench: Any, device: str, image: Path) -> str:
+def a_node_on_a_file_system_of_another_mount_namespace(bench: Workbench, device: str, image: Path) -> str:
     folder = jail(bench, device)
     code = (
         "import subprocess\nlibc = ctypes.CDLL(None)\nassert libc.unshare(0x20000) == 0\n"
@@ -83,13 +84,13 @@ def a_node_on_a_file_system_of_another_mount_namespace(bench: Any, device: str, 
 
 
 @holder
-def a_mapping_whose_descriptor_is_closed(bench: Any, device: str, image: Path) -> str:
+def a_mapping_whose_descriptor_is_closed(bench: Workbench, device: str, image: Path) -> str:
     holds(bench, MAP.format(protection=3) + "os.close(f)", device)
     return "has it mapped and can write to it"
 
 
 @holder
-def a_mapping_that_is_not_writable_yet_of_a_node_that_is_gone(bench: Any, device: str, image: Path) -> str:
+def a_mapping_that_is_not_writable_yet_of_a_node_that_is_gone(bench: Workbench, device: str, image: Path) -> str:
     holds(bench, MAP.format(protection=1) + "os.close(f); os.unlink(sys.argv[1])", jail(bench, device) / "drive")
     return "has it mapped and can write to it"
 
@@ -102,19 +103,19 @@ THREAD = (
 
 
 @holder
-def a_thread_with_descriptors_of_its_own(bench: Any, device: str, image: Path) -> str:
+def a_thread_with_descriptors_of_its_own(bench: Workbench, device: str, image: Path) -> str:
     bench.python(START + THREAD + "sys.stdin.read()", device)
     return "has it open for writing"
 
 
 @holder
-def a_thread_that_outlives_the_first_one(bench: Any, device: str, image: Path) -> str:
+def a_thread_that_outlives_the_first_one(bench: Workbench, device: str, image: Path) -> str:
     bench.python(START + THREAD + "ctypes.CDLL(None).syscall(60, 0)", device)
     return "has it open for writing"
 
 
 @holder
-def an_io_uring_that_keeps_what_is_closed(bench: Any, device: str, image: Path) -> str:
+def an_io_uring_that_keeps_what_is_closed(bench: Workbench, device: str, image: Path) -> str:
     code = (
         "libc = ctypes.CDLL(None)\nring = libc.syscall(425, 4, ctypes.create_string_buffer(120))\n"
         "if ring < 0:\n    print('none', flush=True)\nf = os.open(sys.argv[1], os.O_RDWR)\n"
@@ -127,13 +128,13 @@ def an_io_uring_that_keeps_what_is_closed(bench: Any, device: str, image: Path) 
 
 
 @holder
-def the_file_behind_it_open_for_writing(bench: Any, device: str, image: Path) -> str:
+def the_file_behind_it_open_for_writing(bench: Workbench, device: str, image: Path) -> str:
     holds(bench, "os.open(sys.argv[1], os.O_RDWR)", image)
     return f"has the file behind {device} ({image}) open for writing"
 
 
 @holder
-def the_file_behind_it_by_a_hard_link(bench: Any, device: str, image: Path) -> str:
+def the_file_behind_it_by_a_hard_link(bench: Workbench, device: str, image: Path) -> str:
     link = bench.new_path("hard")
     link.hardlink_to(image)
     holds(bench, "os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND)", link)
@@ -141,7 +142,7 @@ def the_file_behind_it_by_a_hard_link(bench: Any, device: str, image: Path) -> s
 
 
 @holder
-def the_file_behind_it_by_a_bind_mount(bench: Any, device: str, image: Path) -> str:
+def the_file_behind_it_by_a_bind_mount(bench: Workbench, device: str, image: Path) -> str:
     other = bench.new_path("bound")
     other.touch()
     bench.run("mount", "--bind", image, other)
@@ -151,45 +152,45 @@ def the_file_behind_it_by_a_bind_mount(bench: Any, device: str, image: Path) -> 
 
 
 @holder
-def the_file_behind_it_after_it_was_removed(bench: Any, device: str, image: Path) -> str:
+def the_file_behind_it_after_it_was_removed(bench: Workbench, device: str, image: Path) -> str:
     holds(bench, "os.open(sys.argv[1], os.O_RDWR); os.unlink(sys.argv[1])", image)
     return "open for writing"
 
 
 @holder
-def the_file_behind_it_replaced_by_another(bench: Any, device: str, image: Path) -> str:
+def the_file_behind_it_replaced_by_another(bench: Workbench, device: str, image: Path) -> str:
     holds(bench, "os.open(sys.argv[1], os.O_RDWR); os.rename(sys.argv[1], sys.argv[1] + '.old')", image)
     image.touch()
     return "open for writing"
 
 
 @holder
-def the_file_behind_it_mapped(bench: Any, device: str, image: Path) -> str:
+def the_file_behind_it_mapped(bench: Workbench, device: str, image: Path) -> str:
     holds(bench, MAP.format(protection=3) + "os.close(f)", image)
     return "mapped and can write to it"
 
 
 @holder
-def the_file_behind_it_through_an_overlay(bench: Any, device: str, image: Path) -> str:
+def the_file_behind_it_through_an_overlay(bench: Workbench, device: str, image: Path) -> str:
     holds(bench, "os.open(sys.argv[1], os.O_RDWR)", overlaid(bench, image.parent, image.name))
     return "open for writing"
 
 
 @holder
-def the_file_behind_it_locked(bench: Any, device: str, image: Path) -> str:
+def the_file_behind_it_locked(bench: Workbench, device: str, image: Path) -> str:
     holds(bench, "f = open(sys.argv[1]); fcntl.flock(f, fcntl.LOCK_SH)", image)
     return f"has locked the file behind {device}"
 
 
 @holder
-def the_file_behind_it_locked_for_reading_as_qemu_does(bench: Any, device: str, image: Path) -> str:
+def the_file_behind_it_locked_for_reading_as_qemu_does(bench: Workbench, device: str, image: Path) -> str:
     code = "f = open(sys.argv[1])\nfcntl.fcntl(f, 37, struct.pack('hhqqi4x', fcntl.F_RDLCK, 0, 100, 1, 0))"
     holds(bench, code, image)
     return f"has locked the file behind {device}"
 
 
 @holder
-def the_file_behind_it_with_a_lock_whose_descriptor_travels(bench: Any, device: str, image: Path) -> str:
+def the_file_behind_it_with_a_lock_whose_descriptor_travels(bench: Workbench, device: str, image: Path) -> str:
     code = (
         "import socket\na, b = socket.socketpair()\nf = os.open(sys.argv[1], os.O_RDWR)\nfcntl.flock(f, 2)\n"
         "socket.send_fds(a, [b'x'], [f])\nos.close(f)"
@@ -199,12 +200,12 @@ def the_file_behind_it_with_a_lock_whose_descriptor_travels(bench: Any, device: 
 
 
 @holder
-def a_lock_on_a_node_made_elsewhere(bench: Any, device: str, image: Path) -> str:
+def a_lock_on_a_node_made_elsewhere(bench: Workbench, device: str, image: Path) -> str:
     holds(bench, "f = open(sys.argv[1], 'rb'); fcntl.flock(f, 2)", jail(bench, device) / "drive")
     return "has locked it"
 
 
-def overlaid(bench: Any, upper: Path, name: str) -> Path:
+def overlaid(bench: Workbench, upper: Path, name: str) -> Path:
     """A file seen through an overlay. `upper` must hold nothing but files that the overlay may show."""
     lower, work, point = (bench.new_path(stem) for stem in ("lower", "work", "overlay"))
     for folder in (lower, work, point):
@@ -216,7 +217,7 @@ def overlaid(bench: Any, upper: Path, name: str) -> Path:
     return Path(point / name)
 
 
-def image_in_a_folder(bench: Any) -> Path:
+def image_in_a_folder(bench: Workbench) -> Path:
     folder: Path = bench.new_path("images")
     folder.mkdir()
     path = folder / "image"
@@ -235,7 +236,7 @@ def refused(device: str, **consent: Any) -> str:
 
 
 @pytest.mark.parametrize("name", HOLDERS)
-def test_a_holder_is_found_and_nothing_is_written(name: str, bench: Any, content: Callable[[str], str]) -> None:
+def test_a_holder_is_found_and_nothing_is_written(name: str, bench: Workbench, content: Callable[[str], str]) -> None:
     image = image_in_a_folder(bench)
     device = bench.loop(image)
     before = content(device)
@@ -247,7 +248,7 @@ def test_a_holder_is_found_and_nothing_is_written(name: str, bench: Any, content
 
 
 @pytest.mark.parametrize("name", ["the_file_behind_it_open_for_writing", "a_node_made_elsewhere"])
-def test_a_holder_of_a_lower_device_is_found_through_the_stack(name: str, bench: Any) -> None:
+def test_a_holder_of_a_lower_device_is_found_through_the_stack(name: str, bench: Workbench) -> None:
     image = image_in_a_folder(bench)
     lower = bench.loop(image)
     upper = bench.loop(bench.loop(lower))
@@ -255,7 +256,7 @@ def test_a_holder_of_a_lower_device_is_found_through_the_stack(name: str, bench:
     assert lower in refused(upper, erase_stacked=True)
 
 
-def test_a_holder_of_the_file_behind_the_disk_is_found_for_its_partition(bench: Any) -> None:
+def test_a_holder_of_the_file_behind_the_disk_is_found_for_its_partition(bench: Workbench) -> None:
     image = bench.image()
     device = bench.loop(image)
     first, _ = bench.partitioned(device)
@@ -263,7 +264,7 @@ def test_a_holder_of_the_file_behind_the_disk_is_found_for_its_partition(bench: 
     assert f"the file behind {device}" in refused(first, erase_shared=True)
 
 
-def test_a_partition_of_a_disk_that_is_built_of_others_needs_consent_and_claims_them(bench: Any) -> None:
+def test_a_partition_of_a_disk_that_is_built_of_others_needs_consent_and_claims_them(bench: Workbench) -> None:
     lower = bench.loop()
     first, _ = bench.partitioned(bench.loop(lower))
     assert "`erase_stacked=`" in refused(first)
@@ -272,14 +273,14 @@ def test_a_partition_of_a_disk_that_is_built_of_others_needs_consent_and_claims_
         os.open(lower, os.O_RDONLY | os.O_EXCL)
 
 
-def test_another_loop_device_over_the_same_file_is_found_through_an_overlay(bench: Any) -> None:
+def test_another_loop_device_over_the_same_file_is_found_through_an_overlay(bench: Workbench) -> None:
     image = image_in_a_folder(bench)
     device, second = bench.loop(image), bench.loop(overlaid(bench, image.parent, image.name))
     assert f"as has {second}" in refused(device)
     assert f"as has {device}" in refused(second)
 
 
-def test_a_loop_device_over_a_file_of_an_overlay_finds_who_writes_the_file_underneath(bench: Any) -> None:
+def test_a_loop_device_over_a_file_of_an_overlay_finds_who_writes_the_file_underneath(bench: Workbench) -> None:
     image = image_in_a_folder(bench)
     device = bench.loop(overlaid(bench, image.parent, image.name))
     holds(bench, "os.open(sys.argv[1], os.O_RDWR)", image)
@@ -296,7 +297,7 @@ READERS = {
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_a_process_that_cannot_write_is_not_a_reason_to_refuse(name: str, bench: Any) -> None:
+def test_a_process_that_cannot_write_is_not_a_reason_to_refuse(name: str, bench: Workbench) -> None:
     image = image_in_a_folder(bench)
     device = bench.loop(image)
     overlaid(bench, image.parent, image.name)
@@ -305,7 +306,7 @@ def test_a_process_that_cannot_write_is_not_a_reason_to_refuse(name: str, bench:
         pass
 
 
-def test_a_lock_that_is_released_within_a_moment_is_waited_for(bench: Any) -> None:
+def test_a_lock_that_is_released_within_a_moment_is_waited_for(bench: Workbench) -> None:
     image = image_in_a_folder(bench)
     device = bench.loop(image)
     code = "f = open(sys.argv[1]); fcntl.flock(f, 2)\nprint('held', flush=True)\ntime.sleep(0.3)\nf.close()"
@@ -350,7 +351,7 @@ def test_a_writer_by_another_path_to_the_same_drive_is_found(fake_sys: Any, tmp_
     assert uses_of("sda", fake_sys) == ["process 77 (qemu) has /dev/sdb open for writing"]
 
 
-def test_a_file_that_is_mounted_without_a_loop_device_is_in_use(bench: Any, fake_sys: Any) -> None:
+def test_a_file_that_is_mounted_without_a_loop_device_is_in_use(bench: Workbench, fake_sys: Any) -> None:
     image = bench.image()
     device = bench.loop(image)
     number = f"{os.major(os.stat(device).st_rdev)}:{os.minor(os.stat(device).st_rdev)}"
@@ -379,7 +380,7 @@ def test_a_process_that_sends_commands_past_the_block_layer_is_found(
     ]
 
 
-def test_a_device_that_the_kernel_serves_to_others_is_in_use(bench: Any, fake_sys: Any) -> None:
+def test_a_device_that_the_kernel_serves_to_others_is_in_use(bench: Workbench, fake_sys: Any) -> None:
     image = bench.image()
     device = bench.loop(image)
     number = f"{os.major(os.stat(device).st_rdev)}:{os.minor(os.stat(device).st_rdev)}"
@@ -397,13 +398,13 @@ def test_a_device_that_the_kernel_serves_to_others_is_in_use(bench: Any, fake_sy
     assert "which is served to others by an NVMe-oF target" in next(_uses(Usage.now(fake_sys.machine), found))
 
 
-def test_descriptors_of_threads_that_share_a_table_are_read_once(bench: Any) -> None:
+def test_descriptors_of_threads_that_share_a_table_are_read_once(bench: Workbench) -> None:
     code = "for _ in range(8):\n    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"
     process = bench.python(START + code + "f = open(sys.argv[1])" + WAIT, __file__)
     assert list(tables(Path(f"/proc/{process.pid}"), HERE)) == [f"/proc/{process.pid}"]
 
 
-def test_a_process_that_only_reads_is_named_as_the_holder_of_a_claim(bench: Any) -> None:
+def test_a_process_that_only_reads_is_named_as_the_holder_of_a_claim(bench: Workbench) -> None:
     device = bench.loop()
     holds(bench, "os.open(sys.argv[1], os.O_RDONLY | os.O_EXCL)", jail(bench, device) / "drive")
     assert "held exclusively by another program, maybe process" in refused(device)

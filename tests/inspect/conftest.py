@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # trees.py, for the tests beside it
-
-from trees import load
-
 from spindle.inspect import Inventory, inspect_stack
+from tests.inspect.trees import load
 
 
 @pytest.fixture

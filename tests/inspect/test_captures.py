@@ -13,14 +13,14 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from trees import NAMES, load
 
-from program import Ended
 from spindle.host.errors import TargetError
 from spindle.inspect import capture, inspect_stack, open_capture, schema
 from spindle.inspect.capture import Capture, _masked
 from spindle.inspect.model import encode
 from spindle.inspect.tree import SHORT, MemoryTree, ReadError, Tool
+from tests.inspect.trees import NAMES, load
+from tests.program import Ended
 
 Invoke = Callable[..., Ended]
 MODULE = sys.modules[Capture.__module__]
@@ -292,8 +292,8 @@ def plain_copy(held: MemoryTree, names: dict[str, str]) -> MemoryTree:
 
 def test_a_capture_made_by_hand_without_links(tmp_path: Path) -> None:
     names = {"md127": "md127"}
-    for disk in ("sda", "sdb", "sdc", "sdd"):
-        names |= {disk: disk, f"{disk}1": f"{disk}/{disk}1"}
+    for name in ("sda", "sdb", "sdc", "sdd"):
+        names |= {name: name, f"{name}1": f"{name}/{name}1"}
     made = plain_copy(load("raid5-ext4-sector63").held(), names)
     made.add("proc/mounts", b"/dev/md127 /srv ext4 rw,noatime,stripe=48 0 0\n")
     made.add("run/udev/data/b8:0", b"E:ID_BUS=ata\n")

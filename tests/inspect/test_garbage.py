@@ -9,7 +9,6 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from trees import NAMES, Layout, load
 
 from spindle.host.errors import TargetError
 from spindle.inspect import Inventory, inspect_stack, open_capture
@@ -18,6 +17,7 @@ from spindle.inspect.model import encode
 from spindle.inspect.tree import MemoryTree
 from spindle.report.terminal.inspect import inventory_page
 from spindle.report.terminal.style import Style
+from tests.inspect.trees import NAMES, Layout, load
 
 LAYOUTS = {name: load(name) for name in NAMES}
 GARBAGE = [

@@ -13,9 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from trees import NAMES, load
 
-from program import Ended
 from spindle.host.devices import HERE, DevNumber
 from spindle.host.mounts import own_mounts
 from spindle.host.settings import chosen
@@ -24,6 +22,9 @@ from spindle.inspect.model import Queue
 from spindle.inspect.tree import LiveTree, ReadError, Tool
 from spindle.report.terminal.inspect import inventory_page
 from spindle.report.terminal.style import Style
+from tests.inspect.trees import NAMES, load
+from tests.program import Ended
+from tests.workbench import Workbench
 
 Invoke = Callable[..., Ended]
 
@@ -54,7 +55,7 @@ def test_the_root_file_system_and_every_queue_setting_equal_sysfs() -> None:
         assert device.size_bytes == int(Path("/sys/class/block", device.id, "size").read_text()) * 512
 
 
-def test_a_loop_device_over_a_file_over_its_file_system(bench) -> None:  # type: ignore[no-untyped-def]
+def test_a_loop_device_over_a_file_over_its_file_system(bench: Workbench) -> None:
     file = bench.image()
     loop = bench.loop(file)
     bench.run("mkfs.ext4", "-q", "-E", "stride=16,stripe-width=64", "-b", "4096", loop)
@@ -78,7 +79,7 @@ def test_a_loop_device_over_a_file_over_its_file_system(bench) -> None:  # type:
     assert page.index(str(point)) < page.index(str(file)) < page.index(f"└─ {holding.removeprefix('fs:')}")
 
 
-def test_btrfs_over_two_loop_devices_shows_both(bench) -> None:  # type: ignore[no-untyped-def]
+def test_btrfs_over_two_loop_devices_shows_both(bench: Workbench) -> None:
     if "btrfs" not in Path("/proc/filesystems").read_text():
         pytest.skip("this kernel has no btrfs")
     loops = sorted(bench.loop(size=128 << 20) for _ in range(2))
@@ -95,7 +96,7 @@ def test_btrfs_over_two_loop_devices_shows_both(bench) -> None:  # type: ignore[
         assert device.kind == "loop"
 
 
-def test_xfs_geometry_is_that_given_to_mkfs(bench) -> None:  # type: ignore[no-untyped-def]
+def test_xfs_geometry_is_that_given_to_mkfs(bench: Workbench) -> None:
     if "xfs" not in Path("/proc/filesystems").read_text():
         pytest.skip("this kernel has no XFS")
     loop = bench.loop(size=1 << 30)
@@ -108,7 +109,7 @@ def test_xfs_geometry_is_that_given_to_mkfs(bench) -> None:  # type: ignore[no-u
     assert options == ["sunit=128", "swidth=512"], "the mount counts sectors of 512 bytes"
 
 
-def test_a_partition_shows_its_start(bench) -> None:  # type: ignore[no-untyped-def]
+def test_a_partition_shows_its_start(bench: Workbench) -> None:
     loop = bench.loop()
     node = bench.partition(loop, 1, 63, 8192)
     inventory = inspect_stack(node, running())
@@ -119,7 +120,7 @@ def test_a_partition_shows_its_start(bench) -> None:  # type: ignore[no-untyped-
     assert device.below == [loop.removeprefix("/dev/")]
 
 
-def test_a_loop_device_over_a_deleted_file_says_so(bench) -> None:  # type: ignore[no-untyped-def]
+def test_a_loop_device_over_a_deleted_file_says_so(bench: Workbench) -> None:
     file = bench.image()
     loop = bench.loop(file)
     file.unlink()

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from trees import load
 
-from program import Ended
 from spindle import _core
+from tests.inspect.trees import load
+from tests.program import Ended
 
 Invoke = Callable[..., Ended]
 

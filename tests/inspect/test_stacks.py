@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from trees import FIXTURES, NAMES
 
 from spindle.inspect import Inventory
-from spindle.inspect.model import Device, Drive, Md
+from spindle.inspect.model import Device, Drive, FileSystem, Md, Pool
+from tests.inspect.trees import FIXTURES, NAMES
 
 Stack = Callable[..., Inventory]
 
@@ -47,9 +47,10 @@ def test_there_are_stacks_of_every_kind_and_each_is_a_small_text() -> None:
 def test_every_named_part_exists(stack: Stack, name: str) -> None:
     inventory = stack(name)
     assert inventory.tops
-    parts = {part.id for part in [*inventory.file_systems, *inventory.pools, *inventory.devices]}
-    for part in [*inventory.file_systems, *inventory.pools, *inventory.devices]:
-        assert set(part.below) <= parts
+    parts: list[FileSystem | Pool | Device] = [*inventory.file_systems, *inventory.pools, *inventory.devices]
+    names = {part.id for part in parts}
+    for part in parts:
+        assert set(part.below) <= names
     assert all(device.below or device.drive is not None for device in inventory.devices)
     controllers = {controller.id for controller in inventory.controllers}
     for found in inventory.devices:

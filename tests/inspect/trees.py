@@ -83,7 +83,7 @@ def _with_included(path: Path) -> Iterator[list[str]]:
     lines = path.read_text().splitlines()
     for line in [line for line in lines if line.startswith("include ")]:
         yield from _with_included(path.parent / line.removeprefix("include ").strip())
-    definitions = {}
+    definitions: dict[str, list[str]] = {}
     for shared in sorted(path.parent.glob("_*.tree")):
         _take_definitions(shared.read_text().splitlines(), definitions)
     own = _take_definitions([line for line in lines if not line.startswith("include ")], definitions)
@@ -102,7 +102,8 @@ def _take_definitions(lines: list[str], definitions: dict[str, list[str]]) -> li
 
 
 def _block(pending: Iterator[str]) -> list[str]:
-    inside, depth = [], 1
+    inside: list[str] = []
+    depth = 1
     for line in pending:
         depth += line.startswith("each ")
         depth -= line == "end"
@@ -117,9 +118,9 @@ def _expand(lines: list[str], definitions: dict[str, list[str]]) -> list[str]:
     pending = iter(lines)
     for line in pending:
         if line.startswith("each "):
-            names, _, values = line.removeprefix("each ").partition(" in ")
+            names, _, rows = line.removeprefix("each ").partition(" in ")
             inside = _block(pending)
-            for value in values.split():
+            for value in rows.split():
                 replaced = [_replace(row, dict(zip(names.split(","), value.split(","), strict=True))) for row in inside]
                 found.extend(_expand(replaced, definitions))
         elif line.startswith("use "):

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # kernel_of_files.py and real_queue.py, for the tests beside them
-
-from kernel_of_files import FakeKernel
-from real_queue import Queue
+from tests.knobs.kernel_of_files import FakeKernel
+from tests.knobs.real_queue import Queue
+from tests.workbench import Workbench
 
 
 @pytest.fixture
@@ -35,12 +33,12 @@ def untouched_vm() -> Iterator[None]:
 
 
 @pytest.fixture
-def loop(bench: object, untouched_vm: None) -> Iterator[Callable[[], Queue]]:
+def loop(bench: Workbench, untouched_vm: None) -> Iterator[Callable[[], Queue]]:
     """Makes loop devices; their queues are as they were afterwards, as the next one to use the device inherits them."""
     made: list[tuple[Queue, dict[str, str]]] = []
 
     def make() -> Queue:
-        queue = Queue(Path(bench.loop()).name)  # type: ignore[attr-defined]
+        queue = Queue(Path(bench.loop()).name)
         if queue["scheduler"] != "none":
             queue["scheduler"] = "none"
         made.append((queue, queue.values()))

@@ -12,9 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from kernel_of_files import FakeKernel
-from real_queue import Queue
-from sweep import Effects, files_of, swept, table
 
 from spindle.knobs import asking
 from spindle.knobs.catalogue import KNOBS, Scope, knob, movers_first
@@ -24,9 +21,14 @@ from spindle.knobs.places import named
 from spindle.knobs.restore import restore
 from spindle.knobs.session import ChangeResult, Outcome, Session
 from spindle.knobs.undo import State
+from tests.knobs.kernel_of_files import FakeKernel
+from tests.knobs.real_queue import Queue
+from tests.knobs.sweep import Effects, files_of, swept, table
+from tests.workbench import Workbench
 
 pytestmark = pytest.mark.promise(3)
-PAGE = (Path(__file__).resolve().parents[2] / "docs/reference/knobs.md").read_text()
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs/reference/knobs.md").read_text()
 
 
 class Surprising(FakeKernel):
@@ -50,7 +52,7 @@ def change(kernel: FakeKernel, *words: str, keep: bool = True) -> dict[str, Chan
 
 
 def test_no_knob_of_any_queue_here_has_a_side_effect_that_the_catalogue_does_not_list(
-    bench: object, tmp_path: Path
+    bench: Workbench, tmp_path: Path
 ) -> None:
     effects = swept(tmp_path, thorough=False)
     print("\n".join(table(effects)))
@@ -63,7 +65,7 @@ def test_no_knob_of_any_queue_here_has_a_side_effect_that_the_catalogue_does_not
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP])
 def test_a_sweep_that_is_ended_leaves_no_device_and_no_other_value(
-    bench: object, untouched_vm: None, tmp_path: Path, signum: signal.Signals
+    bench: Workbench, untouched_vm: None, tmp_path: Path, signum: signal.Signals
 ) -> None:
     before, values = _own_devices(), files_of(named(Scope.VM))
     for part, is_under_way in (
@@ -80,9 +82,9 @@ def test_a_sweep_that_is_ended_leaves_no_device_and_no_other_value(
 
 _SWEEP = f"""
 import sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
+sys.path.insert(0, {str(ROOT)!r})
 from pathlib import Path
-from sweep import *
+from tests.knobs.sweep import *
 from spindle.host.signals import Stopped, unwinding
 try:
     with unwinding():

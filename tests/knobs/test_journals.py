@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kernel_of_files import FakeKernel
 
 from spindle.knobs import asking, journal, locks
 from spindle.knobs.errors import KnobRefusal
@@ -18,6 +17,7 @@ from spindle.knobs.places import named
 from spindle.knobs.restore import Restoration, pending, restore
 from spindle.knobs.session import Session
 from spindle.knobs.undo import State
+from tests.knobs.kernel_of_files import FakeKernel
 
 pytestmark = pytest.mark.promise(4)
 

@@ -15,6 +15,7 @@ from spindle.knobs.catalogue import KNOBS, Knob, Scope, knob
 from spindle.knobs.errors import KnobUsage
 from spindle.knobs.files import Files
 from spindle.knobs.places import named
+from tests.workbench import Workbench
 
 TESTS = Path(__file__).resolve().parent
 PAGE = (TESTS.parent.parent / "docs/reference/knobs.md").read_text()
@@ -80,8 +81,8 @@ def test_every_read_only_setting_is_named_as_such() -> None:
         knob("zoned")
 
 
-def test_every_writable_queue_file_of_this_kernel_is_in_the_catalogue(bench: object) -> None:
-    place = named(bench.loop(), HERE)  # type: ignore[attr-defined]
+def test_every_writable_queue_file_of_this_kernel_is_in_the_catalogue(bench: Workbench) -> None:
+    place = named(bench.loop(), HERE)
     has = {path.name for one in KNOBS if (path := place.path(one)) is not None}
     for path in (place.folder / "queue").iterdir():
         if path.is_file() and path.stat().st_mode & 0o222:

@@ -8,12 +8,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from kernel_of_files import FakeKernel
 
 from spindle.knobs import asking, persist
 from spindle.knobs.errors import KnobRefusal, KnobUsage
 from spindle.knobs.persist import BootFile
 from spindle.knobs.places import named
+from tests.knobs.kernel_of_files import FakeKernel
 
 WORDS = ("nr_requests=64", "scheduler=mq-deadline", "vm.swappiness=10", "vm.dirty_bytes=100000000")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kernel_of_files import FakeKernel
 
 from spindle.knobs import asking
 from spindle.knobs.errors import KnobRefusal, KnobUsage
 from spindle.knobs.places import named
 from spindle.knobs.session import Outcome, Session
+from tests.knobs.kernel_of_files import FakeKernel
 
 
 def lay(path: Path, text: str) -> Path:

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kernel_of_files import FakeKernel, Killed
 
 from spindle.conditions import IdleCheck
 from spindle.conditions.quiet import QuietLog, quieting
@@ -33,6 +32,8 @@ from spindle.knobs.restore import interrupted, restore
 from spindle.knobs.undo import State
 from spindle.result.document import decode
 from spindle.result.record import Level, QuietSetting, RunRecord
+from tests.knobs.kernel_of_files import FakeKernel, Killed
+from tests.workbench import Workbench
 
 COMMAND = [sys.executable, "-m", "spindle.cli"]
 
@@ -106,7 +107,12 @@ def dying(monkeypatch: pytest.MonkeyPatch) -> Callable[[Busy, int | None], bool]
     died."""
     opened: list[journal.Journal] = []
     begin = journal.Journal.begin
-    monkeypatch.setattr(journal.Journal, "begin", lambda kind: opened.append(begin(kind)) or opened[-1])
+
+    def kept(kind: str) -> journal.Journal:
+        opened.append(begin(kind))
+        return opened[-1]
+
+    monkeypatch.setattr(journal.Journal, "begin", kept)
 
     def die(busy: Busy, steps: int | None) -> bool:
         busy.fuse = steps
@@ -346,7 +352,7 @@ with Session("quiet") as session:
 
 
 @pytest.fixture(params=["7", "auto"])
-def area(bench: Any, request: pytest.FixtureRequest) -> tuple[str, str]:
+def area(bench: Workbench, request: pytest.FixtureRequest) -> tuple[str, str]:
     """A swap area on a loop device of this test, and its priority."""
     device = bench.loop(size=16 << 20)
     bench.run("mkswap", device)
@@ -420,7 +426,7 @@ def test_another_device_under_the_same_name_is_left_alone(area: tuple[str, str])
 
 @pytest.mark.promise(4)
 @pytest.mark.parametrize("how", ["another node under the name", "a link under the name", "another device"])
-def test_a_swap_area_whose_name_leads_elsewhere_now_is_not_switched(bench: Any, tmp_path: Path, how: str) -> None:
+def test_a_swap_area_whose_name_leads_elsewhere_now_is_not_switched(bench: Workbench, tmp_path: Path, how: str) -> None:
     """The other one is a swap area too, and whoever moves the name is faster than the switch."""
     meant, other = Path(bench.loop(size=16 << 20)), Path(bench.loop(size=16 << 20))
     for one in (meant, other):
@@ -444,7 +450,7 @@ def test_a_swap_area_whose_name_leads_elsewhere_now_is_not_switched(bench: Any, 
 
 @pytest.mark.promise(4)
 @pytest.mark.parametrize("spoil", ["mode", "owner"])
-def test_a_swap_file_that_others_can_write_to_is_not_switched_on(bench: Any, tmp_path: Path, spoil: str) -> None:
+def test_a_swap_file_that_others_can_write_to_is_not_switched_on(bench: Workbench, tmp_path: Path, spoil: str) -> None:
     file = tmp_path / "swap"
     file.write_bytes(bytes(16 << 20))
     file.chmod(0o600)

@@ -13,7 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from real_queue import Queue
+
+from tests.knobs.real_queue import Queue
+from tests.workbench import Workbench
 
 COMMAND = [sys.executable, "-m", "spindle.cli"]
 KILLS = 50
@@ -191,7 +193,7 @@ def test_two_at_once_cannot_fight(loop: Callable[[], Queue]) -> None:
 
 
 def test_a_loop_device_that_is_set_up_again_is_not_mistaken_for_the_old_one(
-    loop: Callable[[], Queue], bench: object
+    loop: Callable[[], Queue], bench: Workbench
 ) -> None:
     queue = loop()
     if not (queue.folder.parent / "diskseq").exists():
@@ -199,8 +201,8 @@ def test_a_loop_device_that_is_set_up_again_is_not_mistaken_for_the_old_one(
     spindle("knobs", "set", queue.name, "nomerges=2")
     device = f"/dev/{queue.name}"
     backing = (queue.folder.parent / "loop/backing_file").read_text().strip()
-    bench.run("losetup", "--detach", device)  # type: ignore[attr-defined]
-    bench.run("losetup", device, backing)  # type: ignore[attr-defined]
+    bench.run("losetup", "--detach", device)
+    bench.run("losetup", device, backing)
     queue["nomerges"] = "2"
     assert "another device has that name now" in complaint(spindle("restore", check=1))
     assert queue["nomerges"] == "2"

@@ -6,12 +6,12 @@ import random
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from kernel_of_files import FakeKernel, Killed
 
 from spindle.knobs import asking, journal, locks
 from spindle.knobs.errors import KnobRefusal, KnobUsage
@@ -19,6 +19,7 @@ from spindle.knobs.places import named
 from spindle.knobs.restore import pending, restore
 from spindle.knobs.session import ChangeResult, Outcome, Session
 from spindle.knobs.undo import State
+from tests.knobs.kernel_of_files import FakeKernel, Killed
 
 WORDS = (
     "scheduler=none",
@@ -187,9 +188,12 @@ def test_the_journal_is_on_the_disk_before_the_change(kernel: FakeKernel, monkey
         order.append(f"sync {Path(os.readlink(f'/proc/self/fd/{fd}')).name}")
 
     monkeypatch.setattr(os, "fsync", sync)
-    monkeypatch.setattr(
-        kernel, "write", lambda path, text: order.append(f"write {path.name}") or FakeKernel.write(kernel, path, text)
-    )
+
+    def write(path: Path, text: str) -> None:
+        order.append(f"write {path.name}")
+        FakeKernel.write(kernel, path, text)
+
+    monkeypatch.setattr(kernel, "write", write)
     change(kernel, "nr_requests=64", "vm.swappiness=10")
     number = journals()[0].name
     assert order[-4:] == [f"sync {number}", "write nr_requests", f"sync {number}", "write swappiness"]
@@ -558,7 +562,7 @@ def test_a_value_of_somebody_else_survives_a_restore_that_is_killed_anywhere(tmp
         change(kernel, "scheduler=mq-deadline", "nr_requests=64", "read_ahead_kb=64")
         kernel.other_program_writes(kernel.queue("nr_requests"), "99")
         kernel.fuse = fuse
-        die(lambda kernel=kernel: restore(kernel.machine, kernel))
+        die(partial(restore, kernel.machine, kernel))
         kernel.fuse = None
         restore(kernel.machine, kernel)
         assert kernel.queue("nr_requests").read_text() == "99\n", fuse

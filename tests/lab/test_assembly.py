@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from program import spindle
 from spindle import _core
 from spindle.lab.assembly import Setup, in_order, setup_of
 from spindle.lab.load import Task, script
+from tests.program import spindle
 
 DRIVES = "[[drive]]\nmodel = 'HDS725050KLA360'\ncount = "
 

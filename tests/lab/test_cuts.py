@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from program import Ended, inside, spindle, started, wait_until
 from spindle.lab import load
 from spindle.lab.errors import LabMissing
+from tests.program import Ended, inside, spindle, started, wait_until
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from program import spindle
 from spindle.lab import initramfs, kernel
 from spindle.lab.errors import LabMissing
 from spindle.lab.load import find_agent
@@ -17,6 +16,7 @@ from spindle.validation.grid import causes
 from spindle.validation.grid.both import Both, Operation, Outcome, simulated
 from spindle.validation.grid.compare import GridReport, compare
 from spindle.validation.grid.points import DEPTHS, LEVELS, OPERATIONS, SCHEDULERS, SIZES_KIB, Point, points
+from tests.program import spindle
 
 POINT = Point(
     level="raid5",

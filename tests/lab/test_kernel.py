@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from program import spindle
 from spindle.lab import cache, kernel, source
 from spindle.lab.errors import LabError, LabMissing
+from tests.program import spindle
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from program import Ended, inside, spindle, started, wait_until
+from tests.program import Ended, inside, spindle, started, wait_until
 
 RAID5 = "mdadm --create /dev/md0 --run --assume-clean --level=5 --chunk=64 --raid-devices=4 /dev/vd[abcd] 2>/dev/null"
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from program import spindle
 from spindle.lab import initramfs, kernel
 from spindle.lab.errors import LabMissing
 from spindle.validation.kernel.cases import read_cases
+from tests.program import spindle
 
 MEASURED = Path(__file__).parent.parent / "data/kernel61-lab"
 ALL = [case.name for case in read_cases(MEASURED)]

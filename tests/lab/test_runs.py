@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import spindle as library
-from program import inside, spindle, started, wait_until
 from spindle.lab import load
 from spindle.lab.errors import LabMissing
-from spindle.result.record import PhasesRecord, RunRecord
+from spindle.result.record import KneeRecord, PhasesRecord, RunRecord
+from tests.program import inside, spindle, started, wait_until
 
 
 @pytest.fixture
@@ -111,6 +111,7 @@ def test_phases_are_one_boot(machine: Path, tmp_path: Path) -> None:
 
 def test_a_search_boots_for_each_step(machine: Path) -> None:
     knee = library.run("randomio", machine, kernel=True, find_knee=True, seconds=0.2, size="4KiB").record
+    assert isinstance(knee, KneeRecord)
     assert len(knee.runs) > 2
 
 

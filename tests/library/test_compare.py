@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import spindle
-from program import spindle as program
 from spindle.cli.failure import spelled
+from tests.program import spindle as program
 
 
 @pytest.fixture(scope="module")

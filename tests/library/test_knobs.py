@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from kernel_of_files import FakeKernel
 
 import spindle
 from spindle.library.settings import changing, wanted_of
+from tests.knobs.kernel_of_files import FakeKernel
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ def test_a_value_that_the_kernel_changes_is_refused_if_strict_and_remarked_else(
     ],
 )
 def test_wrong_settings_are_errors_and_nothing_changes(
-    words: tuple[str, ...], named: dict[str, str], text: str
+    words: tuple[str, ...], named: dict[str, Any], text: str
 ) -> None:
     with pytest.raises(spindle.Error, match=text), spindle.knobs(*words, **named):
         pytest.fail("the block must not begin")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import spindle
-from program import spindle as program
+from tests.program import spindle as program
 
 
 def test_an_array_is_the_one_that_the_verb_draws() -> None:

@@ -6,11 +6,12 @@ import hashlib
 import inspect
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 
 import spindle
-from program import spindle as program
+from tests.program import spindle as program
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +141,8 @@ def test_functions_keep_their_names_when_rooms_of_the_same_name_are_imported() -
     import spindle.run.order
     from spindle.run import order
 
-    assert spindle.run.order is order
+    function: Any = spindle.run
+    assert function.order is order
     assert callable(spindle.run)
     assert "create" in inspect.signature(spindle.run).parameters
     assert "Raises `spindle.Error`" in str(inspect.getdoc(inspect.unwrap(spindle.run)))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import spindle
-from program import spindle as program
+from tests.program import spindle as program
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def saved(tmp_path: Path) -> tuple[Path, Path]:
     target, state = tmp_path / "data", tmp_path / "data.state"
     spindle.run(
         "randomio", target, create="4MiB", keep=True, seconds="200ms", ramp="0s", verify=True, verify_state=state,
-        **{"write-fraction": 1.0, "direct": False},
+        write_fraction=1.0, direct=False,
     )  # fmt: skip
     return target, state
 

@@ -6,6 +6,7 @@ import contextlib
 import inspect
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,10 +74,8 @@ def test_options_of_a_comparison(result: spindle.Result, options: dict[str, obje
 
 
 def test_alternatives_of_a_comparison(result: spindle.Result) -> None:
-    refused(
-        lambda: spindle.compare(result, 3),
-        "`alternatives` 3: must be text, a path, a Selection,",
-    )  # type: ignore[arg-type]
+    number: Any = 3
+    refused(lambda: spindle.compare(result, number), "`alternatives` 3: must be text, a path, a Selection,")
     refused(lambda: spindle.compare(result, [1]), "`alternatives` [1]: must be text")  # type: ignore[list-item]
 
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))  # moments.py, for the tests beside it
 
 from spindle.host.devices import Machine
 from spindle.monitor import Interval, Sampler, Selection, between

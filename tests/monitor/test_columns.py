@@ -7,11 +7,12 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from moments import sample
 
 from spindle.host.devices import DevNumber
 from spindle.monitor import CGROUP, DISK, HOST, Sample, Summary, between
 from spindle.monitor.cgroups import CgroupIo, Groups, Key
+from spindle.monitor.summary import GroupOnDevice
+from tests.monitor.moments import sample
 
 # 2 s in between: 200 reads of 16 000 sectors (8 000 KiB) in 400 ms and 50 merged; 60 writes of 4 800 sectors in 600 ms
 # and 40 merged; 4 discards of 8 000 sectors in 40 ms and 1 merged; 2 flushes in 8 ms; 750 ms busy; 1 100 ms weighted.
@@ -253,5 +254,5 @@ def test_a_groups_quiet_intervals_count_in_its_mean() -> None:
     summary = Summary()
     for old, new in pairwise(moments):
         summary.add(between(old, new))
-    extent: Any = summary.cgroups[("/a", "sda")]["r/s"]
+    extent: Any = summary.cgroups[GroupOnDevice("/a", "sda")]["r/s"]
     assert (extent.mean, extent.maximum) == (4, 8)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from spindle.monitor import Selection, UnknownDevice, between
+from tests.workbench import Workbench
 
 USED = "100 0 800 50 0 0 0 0 0 40 50 0 0 0 0 0 0"
 UNUSED = "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"
@@ -108,7 +109,7 @@ def test_a_misspelt_name_gets_the_right_one_suggested(tree: Any) -> None:
 # --- of this machine ------------------------------------------------------------------------------------------------
 
 
-def test_a_device_is_found_by_node_link_and_file_system(bench: Any, tmp_path: Any) -> None:
+def test_a_device_is_found_by_node_link_and_file_system(bench: Workbench, tmp_path: Any) -> None:
     device = bench.loop()
     name = os.path.basename(device)
     link = tmp_path / "by-id"
@@ -121,7 +122,7 @@ def test_a_device_is_found_by_node_link_and_file_system(bench: Any, tmp_path: An
     assert list(Selection([name, device, str(link)]).pick({})) == [name]
 
 
-def test_a_link_that_changes_to_another_device_is_followed(bench: Any, tmp_path: Any) -> None:
+def test_a_link_that_changes_to_another_device_is_followed(bench: Workbench, tmp_path: Any) -> None:
     devices = [bench.loop(), bench.loop()]
     link = tmp_path / "link"
     link.symlink_to(devices[0])

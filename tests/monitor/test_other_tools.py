@@ -10,12 +10,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
-from moments import sample
 
 from spindle.monitor import DISK, between
+from tests.monitor.moments import sample
+from tests.workbench import Workbench
 
 COMMAND = [sys.executable, "-m", "spindle.cli", "monitor"]
 TOOL_ENVIRONMENT = {**os.environ, "LC_ALL": "C", "S_COLORS": "never"}
@@ -205,7 +205,7 @@ def wait_for(intervals: int, ours: Path, theirs: Path, name: str) -> None:
 
 
 @pytest.mark.alone
-def test_beside_iostat_under_a_real_load_every_column_agrees(bench: Any) -> None:
+def test_beside_iostat_under_a_real_load_every_column_agrees(bench: Workbench) -> None:
     """Both watch an idle device, on which then a load of a fixed number of requests begins and ends; so both must
     account for exactly that load, whatever their phases."""
     for tool in ("iostat", "fio"):

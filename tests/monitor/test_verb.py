@@ -21,6 +21,7 @@ import pytest
 
 from spindle.cli.main import invoke
 from spindle.report.terminal.monitor.live import BARS, sparkline
+from tests.workbench import Workbench
 
 COMMAND = [sys.executable, "-m", "spindle.cli", "monitor"]
 
@@ -133,7 +134,7 @@ def test_an_existing_file_is_never_overwritten(disk: str, tmp_path: Path) -> Non
     assert not (tmp_path / "elsewhere.csv").exists()
 
 
-def test_a_full_disk_ends_it_with_one_line(bench: Any, disk: str) -> None:
+def test_a_full_disk_ends_it_with_one_line(bench: Workbench, disk: str) -> None:
     folder = bench.folder / "small"
     folder.mkdir()
     bench.run("mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", folder)
@@ -243,7 +244,7 @@ READER = (
 )
 
 
-def test_idle_devices_are_left_out_when_asked(bench: Any) -> None:
+def test_idle_devices_are_left_out_when_asked(bench: Workbench) -> None:
     busy, idle = bench.loop(), bench.loop()
     bench.python(READER, busy)
     both = run(busy, idle, "-i", "0.3", "-n", "1", "--json", cwd=bench.folder)
@@ -262,7 +263,7 @@ def counted(device: str, group: Path) -> None:
 
 
 @pytest.mark.alone
-def test_the_io_of_a_control_group_is_reported_under_its_name(bench: Any) -> None:
+def test_the_io_of_a_control_group_is_reported_under_its_name(bench: Workbench) -> None:
     from spindle.host.devices import HERE
     from spindle.monitor.cgroups import hierarchy
 
@@ -307,7 +308,7 @@ def test_the_io_of_a_control_group_is_reported_under_its_name(bench: Any) -> Non
     assert of_group == pytest.approx(of_device, rel=0.2)
 
 
-def test_a_device_that_comes_and_goes_is_reported(bench: Any) -> None:
+def test_a_device_that_comes_and_goes_is_reported(bench: Workbench) -> None:
     image = bench.image()
     device = bench.loop(image)
     name = os.path.basename(device)

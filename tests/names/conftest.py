@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from program import Ended
 from spindle.result.document import decode
 from spindle.result.record import PhasesRecord, RunRecord
+from tests.program import Ended
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from spindle.result.document import decode, encode
 from spindle.result.record import Level, PhasesRecord, RunRecord
 from spindle.stats.metric import main_metrics, values
 from spindle.stats.names import metric
+from tests.workbench import Workbench
 
 MIB = 1 << 20
 SMALL = ("--nrfiles", "1200", "--directories", "12")
@@ -135,7 +136,7 @@ def test_a_folder_that_is_kept_holds_what_was_made(run: Runner, place: Path, sta
 
 
 @pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs"])
-def test_the_preset_runs_on_file_systems_on_loop_devices(kind: str, run: Runner, bench: Any) -> None:
+def test_the_preset_runs_on_file_systems_on_loop_devices(kind: str, run: Runner, bench: Workbench) -> None:
     size = {"ext4": 64, "xfs": 320, "btrfs": 128}[kind] * MIB
     device = bench.loop(size=size)
     bench.run(f"mkfs.{kind}", "-q", device)
@@ -256,7 +257,7 @@ def test_a_target_that_is_no_folder_gets_one_line(place: Path, capfd: Any) -> No
     assert (place / "mine.txt").read_text() == "keep"
 
 
-def test_a_full_file_system_ends_the_run_with_one_clear_verdict(run: Runner, bench: Any, three: str) -> None:
+def test_a_full_file_system_ends_the_run_with_one_clear_verdict(run: Runner, bench: Workbench, three: str) -> None:
     device = bench.loop(size=32 * MIB)
     bench.run("mkfs.ext4", "-q", "-N", "4000", device)
     place = bench.mount(device)

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))  # subjects.py, for the tests in this folder
-sys.path.insert(0, str(Path(__file__).parent.parent / "cli"))  # records.py
 
 
 @pytest.fixture(scope="session")

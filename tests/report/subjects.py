@@ -144,7 +144,7 @@ def matrix(folder: Path) -> list[Entry]:
         for chunk in CHUNKS:
             size = f"{data * int(chunk.replace('MiB', '')) if 'MiB' in chunk else data * int(chunk[:-3])}{chunk[-3:]}"
             targets.append((machine(folder, f"{level}-{layout}-{chunk}", level, layout, chunk), size, 4))
-    found = []
+    found: list[Entry] = []
     for target, size, depth in targets:
         for share in ("0", "1"):
             options = [("size", size), ("depth", str(depth)), ("write_fraction", share), ("seconds", "3")]

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from subjects import asked, campaign, entry, matrix, modelled, noisy, of_kind, on_names, randomio, scaled
 
 from spindle.report.document.build import build
 from spindle.report.document.entry import Entry
 from spindle.report.render.html import html
+from tests.report.subjects import asked, campaign, entry, matrix, modelled, noisy, of_kind, on_names, randomio, scaled
 
 ARTEFACTS = Path(os.environ.get("SPINDLE_TEST_ARTEFACTS") or Path(__file__).parents[2] / "target/test-artefacts")
 """Here screenshots and the print are kept for people to look at."""

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from subjects import asked, campaign, entry, noisy, of_kind, on_names, randomio, scaled
 
 from spindle.base.numbers import as_change, share_of
 from spindle.report.charts import parts
@@ -15,6 +14,7 @@ from spindle.report.document.entry import Entry
 from spindle.report.document.model import Chart, Document, Paragraph, Sheet
 from spindle.stats.compare import compare
 from spindle.stats.trial import Side, trial_of
+from tests.report.subjects import asked, campaign, entry, noisy, of_kind, on_names, randomio, scaled
 
 pytestmark = pytest.mark.promise(16)
 

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from subjects import asked, entry, of_kind, randomio, saved
 
-from program import Ended
 from spindle.report.charts import parts
 from spindle.report.document.build import build
 from spindle.report.document.entry import Entry
 from spindle.report.document.model import Paragraph
 from spindle.result.record import RunRecord
-from spindle.result.workload import Workload
+from spindle.result.workload import Workload, WorkloadStream
 from spindle.run.resolve import resolve
+from tests.program import Ended
+from tests.report.subjects import asked, entry, of_kind, randomio, saved
 
 pytestmark = pytest.mark.promise(16)
 
@@ -47,7 +47,9 @@ def test_a_buffered_file_is_not_compared_with_a_device() -> None:
 @pytest.mark.parametrize("wanted", [("create",), ("stat",), ("create", "stat")])
 def test_operations_on_names_are_not_reads(wanted: tuple[str, ...]) -> None:
     phases: list[Workload] = [phase.spec for phase in resolve("metadata").phases]
-    streams = {s.names.operation: s for load in phases for s in load.streams if s.names is not None}
+    streams: dict[str, WorkloadStream] = {
+        s.names.operation: s for load in phases for s in load.streams if s.names is not None
+    }
     records = [replace(run(), workload=replace(run().workload, name=name, streams=[streams[name]])) for name in wanted]
     text = summary([entry(record, str(at)) for at, record in enumerate(records)])
     assert "reads" not in text

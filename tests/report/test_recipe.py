@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import click
-import drawn
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from msgspec.structs import replace
-from subjects import machine, modelled, randomio
 
-from program import Ended
 from spindle import _core
 from spindle.cli.options.keys import key_options, overrides_of, set_option
 from spindle.report.document.recipe import Recipe, recipe_of, toml
 from spindle.result.document import read
 from spindle.result.record import PhasesRecord, Record, RunRecord, WorkloadRequest
 from spindle.run.resolve import ResolvedWorkload, resolve, resolve_text
+from tests.program import Ended
+from tests.report import drawn
+from tests.report.subjects import machine, modelled, randomio
 
 
 @pytest.mark.parametrize("name", _core.preset_names())

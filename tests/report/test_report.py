@@ -12,16 +12,14 @@ from html import escape
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from records import quiet_read
-from subjects import entry, matrix, modelled, randomio, saved
 
-from program import Ended
 from spindle.report.document.build import build
 from spindle.report.document.entry import Entry
-from spindle.report.document.model import Chart, Document, Paragraph, Section
+from spindle.report.document.model import Chart, Document, Paragraph, Section, Sheet
 from spindle.report.render.html import html
 from spindle.report.render.markdown import markdown
 from spindle.report.render.table import table
@@ -29,6 +27,9 @@ from spindle.result.document import decode, encode
 from spindle.result.imported import PartialLatency, PartialOp, PartialStream, Source
 from spindle.result.record import DeviceCounters, ImportedRecord, Level, RunRecord, Sample, Tool, Verdict
 from spindle.store import PlannedTrial, open_store
+from tests.cli.records import quiet_read
+from tests.program import Ended
+from tests.report.subjects import entry, matrix, modelled, randomio, saved
 
 HOSTILE = "<script>alert(1)</script>\"'&|`\n# [x](javascript:1)"
 
@@ -46,8 +47,8 @@ def invalid(record: RunRecord) -> RunRecord:
     return replace(record, verdicts=[verdict])
 
 
-def run(**options: int) -> RunRecord:
-    record = randomio(**options)  # type: ignore[arg-type]
+def run(**options: Any) -> RunRecord:
+    record = randomio(**options)
     assert isinstance(record, RunRecord)
     return record
 
@@ -348,11 +349,12 @@ def test_the_load_of_another_program_has_the_figures_of_the_devices_counters() -
     assert "Throughput of 3 cases: from 452 IOPS to 552 IOPS." in text
     assert "r/s of the device: scheduler none is the best" in text
     sheet = document.sections[1].blocks[0]
+    assert isinstance(sheet, Sheet)
     assert [row[:3] for row in sheet.rows] == [
         ["scheduler bfq", "4", "402"],
         ["scheduler kyber", "4", "498"],
         ["scheduler none", "4", "502"],
-    ]  # type: ignore[union-attr]
+    ]
     seconds = next(chart for chart in document.charts() if chart.key == "seconds")
     assert len(seconds.specification["vconcat"]) == 2
     assert seconds.says.startswith("What the devices themselves counted.")

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from subjects import modelled, randomio, saved
 
-from program import Ended
 from spindle.report.terminal.shapes import page
 from spindle.result.record import Level, RunRecord, Verdict
+from tests.program import Ended
+from tests.report.subjects import modelled, randomio, saved
 
 
 def stream(target: str, write: str, size: str = "1MiB", preset: str = "sdd-read") -> RunRecord:

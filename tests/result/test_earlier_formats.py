@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,6 @@ def test_a_store_keeps_old_records_as_they_were_written(tmp_path: Path) -> None:
     with open_store(tmp_path / "store.db") as store:
         for kind in KINDS:
             document = adding.Document.of(decode(old(kind), kind), old(kind))
-            kept = store._database.write(lambda found, document=document: adding.add(found, document, [], None))
+            kept = store._database.write(partial(adding.add, document=document, tags=[], source=None))
             assert store.document(kept.id) == old(kind)
         assert store.check().problems == []

@@ -7,9 +7,9 @@ import tomllib
 import jsonschema
 import pytest
 
-from program import Ended
 from spindle import _core
 from spindle.result.workload_file import schema
+from tests.program import Ended, Invoke
 
 CHECK = jsonschema.Draft202012Validator(schema())
 
@@ -54,7 +54,7 @@ def test_it_takes_none_and_bare_numbers(text: str) -> None:
     _core.Workload.parse(text, "f.toml", "f")
 
 
-def test_the_program_prints_it(invoke) -> None:  # type: ignore[no-untyped-def]
+def test_the_program_prints_it(invoke: Invoke) -> None:
     ended: Ended = invoke("schema", "workload-file")
     assert ended.status == 0
     assert '"spindle workload file"' in ended.out

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from program import COMMAND
-from serve.nbd import Clients, Nbd
-from serve.served import Serve, Serving
+from tests.program import COMMAND
+from tests.serve.nbd import Clients, Nbd
+from tests.serve.served import Serve, Serving
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from program import Ended, ended
+from tests.program import Ended, ended
 
 SIZE = 8 << 20
 QUICK = ("service", "--size", "8MiB", *(f"--key={key}" for key in ("service=20us", "flush=20us", "queue_depth=8")))

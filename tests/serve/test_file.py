@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from program import ended, spindle
-from serve.served import QUICK, SIZE, Serve
-from workbench import Workbench
+from tests.program import ended, spindle
+from tests.serve.served import QUICK, SIZE, Serve
+from tests.workbench import Workbench
 
 
 def test_the_file_has_what_was_written_and_no_other_size(serve: Serve, folder: Path) -> None:
@@ -47,8 +47,8 @@ def test_holes_read_as_zeros(serve: Serve, folder: Path) -> None:
     with (folder / "disk").open("r+b", buffering=0) as file:
         file.write(b"x" * 16384)
         for option, offset in (("--punch-hole", 4096), ("--zero-range", 8192)):
-            command = ["fallocate", option, "--keep-size", "--offset", str(offset), "--length", "4096", folder / "disk"]
-            subprocess.check_call(command)
+            command = ["fallocate", option, "--keep-size", "--offset", str(offset), "--length", "4096"]
+            subprocess.check_call([*command, folder / "disk"])
         assert os.pread(file.fileno(), 16384, 0) == b"x" * 4096 + bytes(8192) + b"x" * 4096
     counts = server.figures()["counts"]
     assert (counts["discards"], counts["write_zeroes"]) == (1, 1)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from serve.nbd import FLUSH, LEAVE, READ, REQUEST, TRIM, WRITE, ZEROES, Clients, connected
-from serve.served import QUICK, SIZE, Serve
+from tests.serve.nbd import FLUSH, LEAVE, READ, REQUEST, TRIM, WRITE, ZEROES, Clients, connected
+from tests.serve.served import QUICK, SIZE, Serve
 
 
 def test_what_was_written_is_read_by_the_next_client(nbd: Clients, serve: Serve, tmp_path: Path) -> None:
@@ -88,8 +88,8 @@ def test_garbage_and_clients_that_leave_early_do_no_harm(nbd: Clients, serve: Se
     server = serve(*QUICK, "--nbd", path)
     draw = random.Random(2)
     for length in (0, 1, 17, 400, 70_000):
-        with connected(path) as client, contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            client.sendall(draw.randbytes(length))
+        with connected(path) as plain, contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            plain.sendall(draw.randbytes(length))
     for _ in range(30):
         client = nbd(path)
         for _ in range(draw.randrange(4)):

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import spindle as library
-from program import spindle
-from serve.nbd import Clients
-from serve.served import QUICK, Serve
+from tests.program import spindle
+from tests.serve.nbd import Clients
+from tests.serve.served import QUICK, Serve
 
 SHEET = Path(__file__).parents[2] / "catalogue/drives/HDS725050KLA360.toml"
 
@@ -93,7 +93,7 @@ def test_wrong_arguments_are_one_line(here: Path, arguments: tuple[str, ...], te
 
 def test_the_library_serves_a_drive_in_a_with_block(nbd: Clients, tmp_path: Path) -> None:
     path = tmp_path / "disk.sock"
-    keys = {"service": "20us", "queue_depth": 4}
+    keys: dict[str, str | int | bool] = {"service": "20us", "queue_depth": 4}
     with library.serve_drive("service", nbd=path, size="1MiB", keys=keys) as disk:
         assert (disk.where, disk.bytes) == (str(path), 1 << 20)
         assert nbd(path).ask(0, 0, 512) == (0, bytes(512))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from serve.served import QUICK, SIZE, Serve
+from tests.serve.served import QUICK, SIZE, Serve
 
 GET_FEATURES, SET_FEATURES, SET_OWNER, SET_MEMORY, SET_NUM, SET_ADDRESSES = 1, 2, 3, 5, 8, 9
 SET_BASE, GET_BASE, SET_KICK, SET_CALL, GET_PROTOCOL, SET_PROTOCOL, ENABLE, GET_CONFIG = 10, 11, 12, 13, 15, 16, 18, 24

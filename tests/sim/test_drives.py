@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from program import spindle
 from spindle import _core
 from spindle.report.terminal.chart import Curve, lines
 from spindle.report.terminal.style import Style
+from tests.program import spindle
 
 
 def test_every_drive_of_the_catalogue_is_listed() -> None:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from program import spindle
 from spindle.report.terminal.kernel_cases import kernel_page
 from spindle.validation.kernel.cases import CasesError, Load, read_cases
 from spindle.validation.kernel.compare import Compared, Left, compare, repeated, report
 from spindle.validation.kernel.fast import Fast
+from tests.program import spindle
 
 MEASURED = Path(__file__).parent.parent / "data/kernel61"
 

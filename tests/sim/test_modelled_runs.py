@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import spindle as package
-from program import spindle
 from spindle import _core
 from spindle.result.document import decode
 from spindle.result.record import KneeRecord, Level, RunRecord
+from tests.program import spindle
 
 F2 = ("randomio", "six-sata-f2", "--workers", "48", "--size", "64KiB")
 
@@ -131,3 +131,14 @@ def test_python_runs_models_too() -> None:
     assert faster.run.iops > 1.5 * simulated.run.iops
     with pytest.raises(_core.ConfigError, match="mapping"):
         package.simulate("randomio", machine, direct=False, mapped=True)
+
+
+def test_buffered_streams_are_compared_with_what_the_page_cache_moved() -> None:
+    often = package.run("randomio", "one-sata", direct=False, write_fraction=0, region="0-64MiB", requests=100_000)
+    share = next(verdict for verdict in often.verdicts if verdict.check == "cache-share")
+    assert share.level is Level.INVALID
+    assert share.numbers["device_bytes"] <= 65 << 20  # read-ahead goes beyond the region
+    once = package.run("randomio", "one-sata", direct=False, write_fraction=0, seconds=60)
+    assert next(verdict for verdict in once.verdicts if verdict.check == "cache-share").level is Level.OK
+    direct = package.run("randomio", "one-sata", seconds=1)
+    assert not [verdict for verdict in direct.verdicts if verdict.check == "cache-share"]

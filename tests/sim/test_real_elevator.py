@@ -18,9 +18,10 @@ from pathlib import Path
 
 import pytest
 
-from program import spindle
 from spindle.result.document import decode
 from spindle.result.record import RunRecord
+from tests.program import spindle
+from tests.workbench import Workbench
 
 THREADS = 256
 SIZE = 512 << 20
@@ -39,12 +40,12 @@ def kernel() -> str:
 class Loop:
     """A loop device with mq-deadline over a file that is written in full."""
 
-    def __init__(self, bench: object) -> None:
-        image = bench.new_path("image")  # type: ignore[attr-defined]
+    def __init__(self, bench: Workbench) -> None:
+        image = bench.new_path("image")
         with image.open("xb") as file:
             for _ in range(SIZE >> 20):
                 file.write(b"\0" * (1 << 20))
-        self.device: str = bench.loop(image, "--direct-io=on", size=SIZE)  # type: ignore[attr-defined]
+        self.device: str = bench.loop(image, "--direct-io=on", size=SIZE)
         self.queue = Path("/sys/block") / Path(self.device).name / "queue"
         if "mq-deadline" not in (self.queue / "scheduler").read_text():
             pytest.skip("this kernel has no mq-deadline")
@@ -102,7 +103,7 @@ def need_full_queue(record: RunRecord) -> None:
 
 
 @pytest.mark.parametrize("size", ["64KiB", "256KiB"])
-def test_as_many_requests_are_merged(bench: object, tmp_path: Path, size: str) -> None:
+def test_as_many_requests_are_merged(bench: Workbench, tmp_path: Path, size: str) -> None:
     loop = Loop(bench)
     load = ["randomio", "--size", size, "--write-fraction", "0", "--fsync-fraction", "0", "--seconds", "5"]
     with loop.watched() as at_driver:
@@ -123,7 +124,7 @@ def test_as_many_requests_are_merged(bench: object, tmp_path: Path, size: str) -
     assert 0.8 * shares[0] <= merged <= 1.2 * shares[-1], f"{merged:.4f} of the requests were merged, not {shares}"
 
 
-def test_reads_starve_writes_as_much(bench: object, tmp_path: Path) -> None:
+def test_reads_starve_writes_as_much(bench: Workbench, tmp_path: Path) -> None:
     loop = Loop(bench)
     mix = tmp_path / "mix.toml"
     mix.write_text(

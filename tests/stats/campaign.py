@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
-from noise import autoregressive
-from records import figures, op, record, series, stream
+from numpy.typing import NDArray
 
 from spindle.result.record import Level, RunRecord, Verdict
 from spindle.stats.trial import Side, Trial
+from tests.cli.records import figures, op, record, series, stream
+from tests.stats.noise import autoregressive
+
+Numbers = Sequence[float] | NDArray[np.float64]
 
 
 def run(
@@ -20,7 +23,7 @@ def run(
     number: int = 0,
     day: int = 1,
     seconds: int = 60,
-    rates: Sequence[float] | None = None,
+    rates: Numbers | None = None,
     invalid: bool = False,
     p99_ms: float | None = None,
     **changes: Any,
@@ -47,7 +50,7 @@ def run(
 
 
 def sides(
-    values: Mapping[str, Sequence[float]], *, blocks: bool = False, metric: str = "iops", interleaved: bool = True
+    values: Mapping[str, Numbers], *, blocks: bool = False, metric: str = "iops", interleaved: bool = True
 ) -> list[Side]:
     """Alternatives with one value a trial: in blocks whose order is balanced, in turns, or one after the other."""
     found = []

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from campaign import run, sides
-from noise import autoregressive
 
 from spindle.stats.change import changes, drift, warm_up
 from spindle.stats.compare import compare
 from spindle.stats.trial import Side, trial_of
+from tests.stats.campaign import run, sides
+from tests.stats.noise import autoregressive
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.7])

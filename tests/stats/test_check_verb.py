@@ -9,16 +9,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from campaign import run, sides
 
-from program import Ended
 from spindle.cli.exits import Exit
 from spindle.library.checking import tagged
 from spindle.result.record import RunRecord
 from spindle.stats.errors import Incomparable
-from spindle.stats.gate import gate
+from spindle.stats.gate import Gate, gate
 from spindle.stats.trial import Side
 from spindle.store import open_store
+from tests.program import Ended
+from tests.stats.campaign import run, sides
+
+
+def judged(made: list[Side], metric: str = "iops", threshold: float = 0.05) -> Gate:
+    """The second side against the first."""
+    return gate(made[0], made[1], [metric], threshold=threshold)
 
 
 @pytest.fixture
@@ -190,8 +195,8 @@ def test_the_same_thing_again_rarely_fails_and_a_planted_loss_is_found() -> None
     for seed in range(400):
         draw = np.random.default_rng(seed)
         a, b = (1000 * np.exp(0.03 * draw.normal(size=10)) for _ in range(2))
-        alarms += gate(*sides({"A": a, "B": b}), ["iops"], threshold=0.0).outcome == "lost"
-        found += gate(*sides({"A": a, "B": b * 0.95}), ["iops"], threshold=0.0).outcome == "lost"
+        alarms += judged(sides({"A": a, "B": b}), threshold=0.0).outcome == "lost"
+        found += judged(sides({"A": a, "B": b * 0.95}), threshold=0.0).outcome == "lost"
     assert alarms / 400 <= 0.07
     assert found / 400 >= 0.9
 
@@ -199,12 +204,12 @@ def test_the_same_thing_again_rarely_fails_and_a_planted_loss_is_found() -> None
 def test_what_nobody_can_judge_is_refused() -> None:
     made = sides({"A": [1.0, 2.0], "B": [1.0, 2.0]}, metric="device.%util")
     with pytest.raises(Incomparable, match="neither more nor less"):
-        gate(*made, ["device.%util"])
+        judged(made, "device.%util")
 
 
 def test_zeros_and_runs_without_spread_are_answered() -> None:
     outcomes = [
-        gate(*sides({"A": a, "B": b}), ["iops"]).outcome
+        judged(sides({"A": a, "B": b})).outcome
         for a, b in (([0, 0, 0], [1, 2, 3]), ([500] * 3, [500] * 3), ([500] * 3, [400] * 3), ([0, 2, 4], [0, 0, 1]))
     ]
     assert outcomes == ["unclear", "fine", "lost", "unclear"]

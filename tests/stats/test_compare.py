@@ -6,15 +6,17 @@ import math
 
 import numpy as np
 import pytest
-from campaign import in_random_blocks, run, sides
 from msgspec.structs import replace
-from noise import autoregressive
 from scipy import stats as reference
 
 from spindle.stats.compare import common_metrics, compare
+from spindle.stats.difference import Difference
 from spindle.stats.errors import Incomparable
 from spindle.stats.study import study
 from spindle.stats.trial import Side, Trial, trial_of, valid
+from tests.documents import present
+from tests.stats.campaign import in_random_blocks, run, sides
+from tests.stats.noise import autoregressive
 
 
 def draws(seed: int) -> np.random.Generator:
@@ -73,6 +75,10 @@ def test_many_equal_alternatives_rarely_differ_significantly_in_any_of_many_comp
     assert claimed / 200 <= 0.07
 
 
+def width(found: Difference) -> float:
+    return present(found.high) - present(found.low)
+
+
 def test_correlated_trials_one_side_after_the_other_widen_the_interval_where_order_is_trusted() -> None:
     draw = draws(5)
     values = {key: 1000 * np.exp(0.03 * autoregressive(40, 0.8, draw)) for key in "AB"}
@@ -80,7 +86,7 @@ def test_correlated_trials_one_side_after_the_other_widen_the_interval_where_ord
     turns = compare(sides(values), ["iops"])
     widths = [found.findings[0].difference for found in (after, turns)]
     assert widths[0].correlation > 0.4
-    assert widths[0].high - widths[0].low > 1.5 * (widths[1].high - widths[1].low)
+    assert width(widths[0]) > 1.5 * width(widths[1])
     assert any("resemble each other" in note for note in after.notes)
     assert any("assumes that the machine did not change" in note for note in after.notes)
 
@@ -127,11 +133,12 @@ def test_holm_decides_and_the_interval_agrees_with_the_decision() -> None:
         values = {"A": 100 * np.exp(0.03 * draw.normal(size=5))}
         values |= {f"B{at}": 100 * (1 + 0.02 * at) * np.exp(0.03 * draw.normal(size=5)) for at in range(5)}
         found = [finding.difference for finding in compare(sides(values), ["iops"]).findings]
-        ordered = sorted(each.p for each in found)
+        ordered = sorted(present(each.p) for each in found)
         adjusted = np.minimum(1, np.maximum.accumulate([(5 - at) * p for at, p in enumerate(ordered)]))
-        assert sorted(each.p_adjusted for each in found) == pytest.approx(list(adjusted))
+        assert sorted(present(each.p_adjusted) for each in found) == pytest.approx(list(adjusted))
         for each in found:
-            assert each.significant == (each.p_adjusted < 0.05) == (not each.low <= 0 <= each.high)
+            assert each.significant == (present(each.p_adjusted) < 0.05)
+        assert each.significant == (not present(each.low) <= 0 <= present(each.high))
 
 
 @pytest.mark.parametrize(
@@ -172,8 +179,8 @@ def test_more_trials_are_asked_for_than_there_are_where_the_difference_is_small(
     values = {key: 100 * np.exp(0.05 * draw.normal(size=4)) for key in "AB"}
     small = compare(sides(values), ["iops"], apart=0.02).findings[0].planning
     large = compare(sides(values), ["iops"], apart=0.30).findings[0].planning
-    assert small.needed > 50 > large.needed >= 2
-    assert 0.05 < small.finds < 0.5
+    assert present(small.needed) > 50 > present(large.needed) >= 2
+    assert 0.05 < present(small.finds) < 0.5
 
 
 def test_invalid_runs_do_not_count() -> None:
@@ -247,7 +254,7 @@ def test_equal_figures_of_a_real_device_are_rounded_and_not_exact() -> None:
     difference = found.findings[0].difference
     assert "exactly" not in found.findings[0].words
     assert not difference.identical
-    assert difference.high - difference.low >= 0.04, "half a request of 20, and half of 22, to either side"
+    assert width(difference) >= 0.04, "half a request of 20, and half of 22, to either side"
     assert any("rounded, not equal" in note for note in found.notes)
     one = compare([side("A", 20), side("B", 21)], ["iops"]).findings[0]
     assert one.outcome == "alike", "a single request is not resolved"

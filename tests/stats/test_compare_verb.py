@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from campaign import run
 from msgspec.structs import replace
 
-from program import Ended
 from spindle.cli.exits import Exit
 from spindle.result.document import encode, read
 from spindle.result.record import Level, RunRecord, Verdict
 from spindle.store import PlannedTrial, open_store
+from tests.program import Ended
+from tests.stats.campaign import run
 
 SIDES = (("old", 1000.0, 1), ("new", 1100.0, 2))
 MACHINE = Path(__file__).resolve().parents[2] / "catalogue/machines/one-sata.toml"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from records import figures, op, quiet_read, record, stream
 
 from spindle import _core
 from spindle.host import diskstats
@@ -12,6 +11,7 @@ from spindle.result.record import Knee, KneePoint, KneeRecord, Tool
 from spindle.run import quick
 from spindle.stats import metric, names
 from spindle.stats.names import Direction
+from tests.cli.records import figures, op, quiet_read, record, stream
 
 
 def measured(service_ns: int) -> Latency:

@@ -7,9 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from campaign import run
 from msgspec import structs
-from noise import autoregressive
 from numpy.typing import NDArray
 
 from spindle import _core
@@ -27,6 +25,8 @@ from spindle.stats.model import fit, paired, welch
 from spindle.stats.ranking import rank
 from spindle.stats.strata import strata
 from spindle.stats.trial import Side, Trial, trial_of
+from tests.stats.campaign import run
+from tests.stats.noise import autoregressive
 
 Numbers = NDArray[np.float64]
 COUNT = 300
@@ -91,7 +91,7 @@ def test_nothing_is_claimed_of_trials_one_after_the_other_however_far_apart(patt
     assert found.findings[0].outcome == "unknown"
     assert found.findings[0].difference.low is None
     assert "cannot be separated" in found.findings[0].words
-    assert gate(*made, ["iops"]).outcome == "untested"
+    assert gate(made[0], made[1], ["iops"]).outcome == "untested"
 
 
 @pytest.mark.promise(10)
@@ -239,7 +239,7 @@ def test_no_alternative_goes_first_again_and_again() -> None:
 
 @pytest.mark.promise(11)
 def test_two_blocks_claim_nothing_and_say_so() -> None:
-    found = compare(carried_out(2, 2, lambda n: np.arange(n) % 2 * 1.0, 1), ["iops"])
+    found = compare(carried_out(2, 2, lambda n: np.resize([0.0, 1.0], n), 1), ["iops"])
     assert found.findings[0].outcome == "unknown"
     assert "fewer than 3 blocks" in found.findings[0].words
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from campaign import in_random_blocks, sides
 
-from spindle.stats.compare import strata
 from spindle.stats.effects import effects
 from spindle.stats.ranking import Ranking, rank
+from spindle.stats.strata import strata
 from spindle.stats.trial import Trial
+from tests.stats.campaign import in_random_blocks, sides
 
 
 def ranked(values: dict[str, list[float]], metric: str = "iops", **changes: bool) -> Ranking:

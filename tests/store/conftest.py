@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # made.py and server.py, for the tests beside them
-
-from server import Server, missing
-
 from spindle.store import Store, open_store
+from tests.store.server import Server, missing
 
 
 @pytest.fixture(scope="session")

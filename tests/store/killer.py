@@ -16,9 +16,8 @@ import sys
 import time
 from collections.abc import Callable
 
-from made import modelled, record
-
 from spindle.store import PlannedTrial, open_store
+from tests.store.made import modelled, record
 
 TRIALS = 60
 CAMPAIGN = "killed"
@@ -60,7 +59,11 @@ def kill_one(work: Callable[[str, int, Callable[[str], None]], None], where: str
         status = 1
         try:
             os.close(readable)
-            work(where, first, lambda run_id: os.write(writable, f"{run_id}\n".encode()) and None)
+
+            def report(run_id: str) -> None:
+                os.write(writable, f"{run_id}\n".encode())
+
+            work(where, first, report)
             status = 0
         finally:
             os._exit(status)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from made import record
 
 from spindle.store import PlannedTrial, Recording, Sample, Store, StoreRefused, StoreUsage, open_store
+from tests.store.made import record
 
 CELLS = [{"scheduler": level} for level in ("none", "bfq", "bfq", "none")]
 

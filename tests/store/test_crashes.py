@@ -11,13 +11,13 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-import killer
 import pytest
-from made import record
-from server import Server
 
 from spindle.result.document import encode
 from spindle.store import Store, StoreError, database, open_store
+from tests.store import killer
+from tests.store.made import record
+from tests.store.server import Server
 
 ROUNDS = 30
 HERE = Path(__file__).parent
@@ -29,7 +29,7 @@ def killed(what: str, where: str, seed: int) -> list[str]:
         [sys.executable, str(HERE / "killer.py"), what, where, str(ROUNDS), str(seed)],
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parent.parent), *sys.path])},
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made import record
 from msgspec.structs import replace
 from sqlalchemy import Column, Double, LargeBinary, Table
 
-from program import Ended
 from spindle.formats import read
 from spindle.result.record import Settings
 from spindle.store import (
@@ -29,6 +27,8 @@ from spindle.store import (
     schema,
 )
 from spindle.store.check import Problem
+from tests.program import Ended
+from tests.store.made import record
 
 pytestmark = pytest.mark.promise(7)
 

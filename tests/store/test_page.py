@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from made import record
 
 from spindle.store import PlannedTrial, Recording, Sample, Store, schema
+from tests.store.made import record
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/store.md").read_text()
 HEADS = [

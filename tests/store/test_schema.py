@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -11,7 +12,6 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from made import record
 from sqlalchemy import event
 
 from spindle.store import (
@@ -25,6 +25,7 @@ from spindle.store import (
     schema,
     upgrade,
 )
+from tests.store.made import record
 
 
 def test_the_steps_lead_to_the_tables_that_the_code_uses(store: Store) -> None:
@@ -151,7 +152,7 @@ def test_a_store_in_a_folder_that_cannot_be_written_can_be_read(
     folder = tmp_path / "folder"
     with open_store(folder / "store.db") as store:
         store.add(record(1))
-    monkeypatch.setattr(connection.os, "access", lambda path, mode: False)  # root may write anywhere
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write anywhere
     with open_store(folder / "store.db", read_only=True) as store:
         assert store.count() == 1
         assert sorted(path.name for path in folder.iterdir()) == ["store.db"]

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from made import modelled
-from server import Server
 
-from program import COMMAND, Ended
 from spindle.store import Store, StoreUsage, open_store
+from tests.program import COMMAND, Ended
+from tests.store.made import modelled
+from tests.store.server import Server
 
 pytestmark = pytest.mark.promise(6)
 Invoke = Callable[..., Ended]
@@ -192,7 +192,7 @@ def test_a_superuser_is_warned_and_the_documented_role_reads_only(served: Store,
     commands = page.split("<!-- role -->\n```sql\n")[1].split("```")[0]
     url = str(served.place)
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(commands.replace("DATABASE lab", f"DATABASE {url.partition('?')[0].rpartition('/')[2]}"))  # type: ignore[arg-type]
+        connection.execute(commands.replace("DATABASE lab", f"DATABASE {url.partition('?')[0].rpartition('/')[2]}"))
     try:
         with open_store(url.replace("spindle@", "spindle_reader@"), read_only=True) as reader:
             said.clear()

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from made import modelled, record, same
 from msgspec.structs import replace
 
 from spindle.result.document import encode
@@ -14,6 +13,7 @@ from spindle.result.record import MachineActivity
 from spindle.result.record import Sample as Beside
 from spindle.stats.metric import values
 from spindle.store import Store, StoreUsage, select
+from tests.store.made import modelled, record, same
 
 
 def test_a_record_comes_back_byte_for_byte(store: Store, fresh: Callable[[], Store]) -> None:

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from made import modelled, record
 
-from program import Ended
 from spindle.result.document import encode
 from spindle.store import PlannedTrial, open_store
+from tests.program import Ended
+from tests.store.made import modelled, record
 
 Invoke = Callable[..., Ended]
 

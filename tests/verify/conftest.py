@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from program import Ended
+from tests.program import Ended
 
 
 @pytest.fixture

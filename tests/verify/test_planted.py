@@ -18,6 +18,7 @@ from spindle.run.resolve import resolve_text
 from spindle.run.targets import Opening, parse
 from spindle.run.verification import keep_state
 from spindle.run.watch import SilentWatch
+from tests.workbench import Workbench
 
 MIB = 1 << 20
 BLOCK = 4096
@@ -110,7 +111,7 @@ def written_twice(device: str, image: Path) -> bytes:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_planted_fault_is_found_and_named_and_nothing_else_is(
-    bench: Any, invoke: Callable[..., Any], seed: int
+    bench: Workbench, invoke: Callable[..., Any], seed: int
 ) -> None:
     image = bench.image(SIZE)
     device = bench.loop(image)

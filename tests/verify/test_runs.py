@@ -12,8 +12,9 @@ from spindle.report.terminal.page import page
 from spindle.report.terminal.style import Style
 from spindle.result.document import decode
 from spindle.result.figures import BlockCheck, Fault, FaultPlace, ReadBack, Verification
-from spindle.result.record import Level, RunRecord, Verdict
+from spindle.result.record import Level, PhasesRecord, RunRecord, Verdict
 from spindle.result.rules import judge
+from tests.documents import present
 
 Invoke = Callable[..., Any]
 MIXED = ("run", "randomio", "t.bin", "--create", "4MiB", "--verify", "--requests", "4000", "--write-fraction", "50%")
@@ -75,14 +76,15 @@ def test_a_later_phase_checks_what_an_earlier_one_wrote_and_all_is_read_back_onc
     )
     done = invoke("run", "two.toml", "t.bin", "--create", "4MiB", "--json")
     assert done.status == 0, done
-    fill, reread = (seen_of(decode(done.out.encode(), "stdout").runs[index]) for index in (0, 1))
+    record = decode(done.out.encode(), "stdout")
+    assert isinstance(record, PhasesRecord)
+    fill, reread = (seen_of(record.runs[index]) for index in (0, 1))
     assert (fill.block_bytes, fill.read_back, fill.read_back_later) == (65536, None, True)
     assert reread.run == fill.run
     assert (reread.block_bytes, reread.during_load.blocks, reread.wrong) == (4096, 2000, 0)
     assert reread.read_back is not None
     assert reread.read_back.expected == 1024
-    record = decode(done.out.encode(), "stdout")
-    assert [verdict_of(run).level for run in record.runs] == [Level.OK, Level.OK]
+    assert [present(verdict_of(run)).level for run in record.runs] == [Level.OK, Level.OK]
     text = "\n".join(page(record, Style(width=120, colour=False)))
     assert "verified: 7.81 MiB read in the load; 4 MiB that were written, read back past the page cache" in text
 

@@ -53,6 +53,7 @@ mod validate;
 mod write;
 mod zones;
 
+pub use self::limits::{DEFAULT_READ_AHEAD, QueueLimits};
 pub use array::Array;
 pub use code::StripeCode;
 pub use config::{ArrayConfig, DEFAULT_CHUNK, MAX_MEMBERS};
@@ -60,7 +61,6 @@ pub use drawing::{Drawing, Row, Section};
 pub use error::ArrayError;
 pub use layout::{CopyLayout, FarSets, Layout, ParityLayout, ZoneLayout};
 pub use level::Level;
-pub use limits::QueueLimits;
 pub use members::MemberSet;
 pub use place::{ParityPlaces, Piece, Place, Role};
 pub use report::{LayoutReport, SmallWrite, creation};

@@ -7,8 +7,8 @@ use crate::array::{Array, Map};
 use crate::layout::Layout;
 use crate::level::Level;
 
-/// Read-ahead that every queue has at least, bytes.
-const DEFAULT_READ_AHEAD: u64 = 128 * 1024;
+/// Read-ahead that every queue has at least, bytes (`VM_READAHEAD_PAGES`).
+pub const DEFAULT_READ_AHEAD: u64 = 128 * 1024;
 
 /// Longest request of a queue without a limit of its own, KiB (`BLK_DEF_MAX_SECTORS`).
 const LONGEST_KIB: u64 = 1280;

@@ -311,9 +311,15 @@ impl List {
                 }
             }
         }
+        let most = if parity_is_data(array) {
+            2
+        } else {
+            array.copies()
+        };
         for (lblk, count) in (0u64..).zip(&copies) {
             // A block across the end of a member is on none as a whole.
-            if *count != array.copies() && is_whole(array, lblk * BLOCK) {
+            let right = (array.copies()..=most).contains(count);
+            if !right && is_whole(array, lblk * BLOCK) {
                 return Err(format!(
                     "array block {lblk}: {count} copies in the list, the map has {}",
                     array.copies()
@@ -329,6 +335,16 @@ impl List {
             offset: (row.dblk + index) * BLOCK,
         };
         let (listed, mapped) = (row.held.at(index), mapped_content(array, place));
+        if parity_is_data(array) {
+            return compare_twins(array, place, listed, mapped).map_err(|mapped| {
+                format!(
+                    "line {}: member {} block {}: listed as {listed}, the map says {mapped}",
+                    row.line,
+                    row.dev,
+                    row.dblk + index
+                )
+            });
+        }
         let place_text = format!(
             "line {}: member {} block {}",
             row.line,
@@ -431,6 +447,41 @@ fn mapped_content(array: &Array, place: Place) -> BlockContent {
         Role::P { .. } => BlockContent::P,
         Role::Q { .. } => BlockContent::Q,
     }
+}
+
+/// True if the parity of a stripe equals its data because it has only one block of them: a list made from contents cannot
+/// show which is which.
+fn parity_is_data(array: &Array) -> bool {
+    let config = array.config();
+    matches!(config.level, Level::Raid4 | Level::Raid5) && config.members.len() == 2
+}
+
+/// Compares a block of such an array: data and parity may have changed places, or both may be listed as data. The error
+/// is what the map says.
+fn compare_twins(
+    array: &Array,
+    place: Place,
+    listed: BlockContent,
+    mapped: BlockContent,
+) -> Result<(), BlockContent> {
+    let held = match mapped {
+        BlockContent::P => mapped_content(
+            array,
+            Place {
+                member: 1 - place.member,
+                ..place
+            },
+        ),
+        other => other,
+    };
+    let same = match (listed, held) {
+        (BlockContent::Data { copy, lblk, .. }, BlockContent::Data { lblk: ours, .. }) => {
+            copy < 2 && lblk == ours
+        }
+        (BlockContent::P, BlockContent::Data { .. }) => true,
+        (listed, held) => listed == held,
+    };
+    if same { Ok(()) } else { Err(mapped) }
 }
 
 /// True if the block at `logical` is contiguous on one member.

@@ -48,6 +48,15 @@ pub const DRIVES: &[(&str, &str)] = texts![
     "WUH721818ALE6L4",
 ];
 
+/// Data sheets of controllers by model number, in alphabetical order.
+pub const CONTROLLERS: &[(&str, &str)] = texts![
+    "controllers":
+    "9211-8i",
+    "9500S-12",
+    "9550SX",
+    "9650SE-16ML",
+];
+
 /// Modelled machines, in alphabetical order.
 pub const MACHINES: &[(&str, &str)] = texts![
     "machines":

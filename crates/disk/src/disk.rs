@@ -294,13 +294,17 @@ impl<T> Disk<T> {
         }
     }
 
-    /// A discard costs a write of one block: the drive notes it. A write of zeros costs the write.
+    /// A discard at a drive that has none costs a write of one block. A write of zeros costs the write.
     fn command(&self, id: u64, request: &Request) -> Command {
         let block = self.geometry.start_block + request.first_sector();
         let blocks = request.sectors() as u32;
         let command = match request.operation {
             Operation::Read => Command::read(id, block, blocks),
             Operation::Write | Operation::WriteZeroes => Command::write(id, block, blocks),
+            Operation::Discard if self.geometry.can_discard => {
+                let most = u64::from(u32::MAX);
+                Command::discard(id, block, request.sectors().min(most) as u32)
+            }
             Operation::Discard => Command::write(id, block, 1),
             Operation::Flush => Command::flush(id),
         };

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::command::{Command, Completion};
 use crate::device::Device;
+use crate::random::SplitMix;
 
 /// The settings of a closed loop.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,33 +34,13 @@ pub struct Outcome {
     pub max_ms: f64,
 }
 
-/// The generator of places: SplitMix64 (Steele, Lea & Flood, OOPSLA 2014).
-#[derive(Debug, Clone, Copy)]
-struct PlaceGenerator(u64);
-
-impl PlaceGenerator {
-    #[inline]
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    #[inline]
-    fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
-    }
-}
-
 /// Runs a closed loop on `drive`. The depth is cut to the drive's queue, the request to the span.
 pub fn run(drive: &mut impl Device, load: &Load) -> Outcome {
     let span = load.span_blocks.min(drive.capacity_blocks()).max(1);
     let blocks = u64::from(load.blocks).clamp(1, span);
     let slots = (span / blocks).max(1);
     let writes = (load.writes.clamp(0.0, 1.0) * (1_u64 << 32) as f64) as u64;
-    let mut places = PlaceGenerator(load.seed);
+    let mut places = SplitMix::new(load.seed);
     let mut next = |id: u64| {
         let lbn = places.below(slots) * blocks;
         if places.next() >> 32 < writes {

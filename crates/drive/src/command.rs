@@ -13,6 +13,8 @@ pub enum Op {
     /// Bring everything acknowledged so far to the medium (`FLUSH CACHE`, `SYNCHRONIZE CACHE`); address and length are
     /// ignored.
     Flush = 2,
+    /// The host needs the blocks no more (`TRIM`, `UNMAP`, `DEALLOCATE`). Flash drives only.
+    Discard = 3,
 }
 
 /// One command of the host.
@@ -51,6 +53,18 @@ impl Command {
             lbn,
             blocks,
             op: Op::Write,
+            force_unit_access: false,
+        }
+    }
+
+    /// A discard of `blocks` blocks from `lbn` on.
+    #[must_use]
+    pub const fn discard(id: u64, lbn: u64, blocks: u32) -> Self {
+        Self {
+            id,
+            lbn,
+            blocks,
+            op: Op::Discard,
             force_unit_access: false,
         }
     }

@@ -36,7 +36,7 @@ pub trait Device {
 }
 
 /// Returns an error if a drive cannot take a command.
-pub(crate) fn check(drive: &impl Device, command: &Command) -> Result<(), SubmitError> {
+pub fn check(drive: &impl Device, command: &Command) -> Result<(), SubmitError> {
     if drive.outstanding() >= drive.queue_depth() {
         return Err(SubmitError::QueueFull {
             depth: drive.queue_depth(),

@@ -1,7 +1,7 @@
 //! Reads drives described by DiskSim's parameters, kept as JSON.
 //!
-//! The file maps a drive's key to an object with `name`, `trace`, `controller_cache`, `geometry`, `layout`, `mech` and,
-//! for measured seek curves, `seek_curve_cyl_ms`. Parameter names are those of DiskSim's manual (CMU-PDL-08-101,
+//! The file maps a drive's key to an object with `name`, `trace`, `controller_cache`, `geometry`, `layout`, `mech`,
+//! `host_bus` and, for measured seek curves, `seek_curve_cyl_ms`. Parameter names are those of DiskSim's manual (CMU-PDL-08-101,
 //! appendices A and B); a missing parameter takes the manual's default or, where it has none, the value that switches the
 //! feature off. Times are in milliseconds.
 //!
@@ -21,12 +21,6 @@ use crate::params::{
 };
 use crate::seek::SeekCurve;
 
-/// Milliseconds per block on the bus of the host that drives with a bulk transfer time of 0 were measured on, for
-/// reads. DiskSim keeps it not with the drive but with the machine: `valid/hp_c2247a.parv`, bus `BUS1`.
-pub const HOST_READ_BLOCK_MS: f64 = 0.17010;
-/// The same for writes.
-pub const HOST_WRITE_BLOCK_MS: f64 = 0.18686;
-
 /// A drive of a parameter file, and the trace it comes with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DriveDescription {
@@ -36,6 +30,21 @@ pub struct DriveDescription {
     pub trace: Option<String>,
     /// Its parameters.
     pub params: DriveParams,
+    /// Parameters that the model has another value for, in words.
+    pub notes: Vec<String>,
+}
+
+/// A drive of a parameter file, or the key of one that cannot be read, and the reason.
+pub type Described = Result<DriveDescription, (String, DriveError)>;
+
+/// Times of a block on the bus of the host that a drive was measured on, milliseconds. DiskSim keeps them not with the
+/// drive but with the machine.
+#[derive(Deserialize, Default)]
+struct HostBus {
+    #[serde(default)]
+    read_ms_per_block: f64,
+    #[serde(default)]
+    write_ms_per_block: f64,
 }
 
 #[derive(Deserialize)]
@@ -54,26 +63,34 @@ struct Entry {
     mech: Map<String, Value>,
     #[serde(default)]
     seek_curve_cyl_ms: Vec<(u32, f64)>,
+    #[serde(default)]
+    host_bus: HostBus,
 }
 
-/// Reads the drives of a parameter file, in the order of their keys. `source` names the file in messages.
-pub fn read_drives(text: &str, source: &str) -> Result<Vec<DriveDescription>, DriveError> {
-    let entries: BTreeMap<String, Entry> = serde_json::from_str(text)
+/// Reads the drives of a parameter file, in the order of their keys; one that is wrong does not stop the others. `source`
+/// names the file in messages.
+pub fn read_drives(text: &str, source: &str) -> Result<Vec<Described>, DriveError> {
+    let entries: BTreeMap<String, Value> = serde_json::from_str(text)
         .map_err(|error| DriveError::parameter(source, error.to_string()))?;
-    entries
+    let read = |key: &str, value: Value| -> Result<DriveDescription, String> {
+        let entry: Entry = serde_json::from_value(value).map_err(|error| error.to_string())?;
+        let mut notes = Vec::new();
+        Ok(DriveDescription {
+            key: key.to_owned(),
+            params: entry.params(key, &mut notes)?,
+            trace: entry.trace,
+            notes,
+        })
+    };
+    Ok(entries
         .into_iter()
-        .map(|(key, entry)| {
-            let place = format!("{source}: {key}");
-            let params = entry
-                .params(&key)
-                .map_err(|problem| DriveError::parameter(place, problem))?;
-            Ok(DriveDescription {
-                key,
-                trace: entry.trace,
-                params,
+        .map(|(key, value)| {
+            read(&key, value).map_err(|problem| {
+                let place = format!("{source}: {key}");
+                (key, DriveError::parameter(place, problem))
             })
         })
-        .collect()
+        .collect())
 }
 
 /// A block of parameters, with the names as DiskSim has them.
@@ -133,6 +150,18 @@ impl Block<'_> {
         }
     }
 
+    /// A time that may be negative.
+    fn signed_ns_or(&self, key: &str, default_ms: f64) -> Result<i64, String> {
+        let ms = self.number_or(key, default_ms)?;
+        if (-1e6..=1e6).contains(&ms) {
+            Ok((ms * 1e6).round() as i64)
+        } else {
+            Err(format!(
+                "'{key}' must be between -1000000 and 1000000 ms, not {ms}"
+            ))
+        }
+    }
+
     fn text(&self, key: &str) -> Option<&str> {
         self.0.get(key).and_then(Value::as_str)
     }
@@ -168,7 +197,7 @@ impl Block<'_> {
 }
 
 impl Entry {
-    fn params(&self, key: &str) -> Result<DriveParams, String> {
+    fn params(&self, key: &str, notes: &mut Vec<String>) -> Result<DriveParams, String> {
         let mech = Block(&self.mech);
         let cache = Block(&self.controller_cache);
         Ok(DriveParams {
@@ -178,12 +207,12 @@ impl Entry {
             seek: self.seek()?,
             head_switch_ns: mech.ns_or("Head switch time", 0.0)?,
             head_switch_settles: false,
-            write_settle_ns: mech.ns_or("Add. write settling delay", 0.0)?,
+            write_settle_ns: mech.signed_ns_or("Add. write settling delay", 0.0)?,
             access_time: access_time(&mech)?,
             overheads: overheads(&cache)?,
-            bus: bus(&cache)?,
+            bus: bus(&cache, &self.host_bus)?,
             buffer: buffer(&cache)?,
-            queue: queue(&cache)?,
+            queue: queue(&cache, notes)?,
         })
     }
 
@@ -209,23 +238,26 @@ impl Entry {
             _ => return Err("'Zones' must be a list".to_owned()),
         };
         let unit = layout.text("Skew units").unwrap_or("sectors");
+        let zones = zones
+            .iter()
+            .enumerate()
+            .map(|(index, zone)| {
+                let fields = zone
+                    .as_object()
+                    .ok_or_else(|| format!("zone {index} must be an object"))?;
+                zone_of(&Block(fields), unit).map_err(|problem| format!("zone {index}: {problem}"))
+            })
+            .collect::<Result<Vec<_>, String>>()?;
+        let cylinders = geometry.count("Number of cylinders")?;
+        // DiskSim takes the last zone's last cylinder as it is: some files count cylinders from 1 there.
+        let one_more = zones.iter().any(|zone| zone.last_cylinder == cylinders);
         Ok(GeometrySpec {
             surfaces: geometry.count("Number of data surfaces")?,
-            cylinders: geometry.count("Number of cylinders")?,
+            cylinders: cylinders.saturating_add(u32::from(one_more)),
             mapping,
             sparing,
             range_cylinders: layout.count_or("Rangesize for sparing", 1)?.max(1),
-            zones: zones
-                .iter()
-                .enumerate()
-                .map(|(index, zone)| {
-                    let fields = zone
-                        .as_object()
-                        .ok_or_else(|| format!("zone {index} must be an object"))?;
-                    zone_of(&Block(fields), unit)
-                        .map_err(|problem| format!("zone {index}: {problem}"))
-                })
-                .collect::<Result<_, String>>()?,
+            zones,
         })
     }
 
@@ -404,22 +436,26 @@ fn overheads(cache: &Block<'_>) -> Result<Overheads, String> {
     })
 }
 
-fn bus(cache: &Block<'_>) -> Result<Bus, String> {
+fn bus(cache: &Block<'_>, host: &HostBus) -> Result<Bus, String> {
     let own = cache.number_or("Bulk sector transfer time", 0.0)?;
-    if !(0.0..=1e3).contains(&own) {
-        return Err(format!(
-            "'Bulk sector transfer time' must be between 0 and 1000 ms, not {own}"
-        ));
-    }
-    let q16 = |ms: f64| (ms * 1e6 * 65536.0).round() as u64;
-    let (read, write) = if own > 0.0 {
-        (own, own)
-    } else {
-        (HOST_READ_BLOCK_MS, HOST_WRITE_BLOCK_MS)
+    let q16 = |name: &str, ms: f64| {
+        if (0.0..=1e3).contains(&ms) {
+            Ok((ms * 1e6 * 65536.0).round() as u64)
+        } else {
+            Err(format!("{name} must be between 0 and 1000 ms, not {ms}"))
+        }
     };
+    let own = q16("'Bulk sector transfer time'", own)?;
+    // A block takes as long as the slower of the drive's interface and the host's bus.
     Ok(Bus {
-        read_block_q16: q16(read),
-        write_block_q16: q16(write),
+        read_block_q16: own.max(q16(
+            "'host_bus': 'read_ms_per_block'",
+            host.read_ms_per_block,
+        )?),
+        write_block_q16: own.max(q16(
+            "'host_bus': 'write_ms_per_block'",
+            host.write_ms_per_block,
+        )?),
         hold_for_read: cache.flag_or("Hold bus entire read xfer", false)?,
     })
 }
@@ -485,20 +521,89 @@ fn buffer(cache: &Block<'_>) -> Result<Buffer, String> {
     })
 }
 
-fn queue(cache: &Block<'_>) -> Result<Queue, String> {
+/// DiskSim's scheduling policies by number (`disksim_ioqueue.h`), each with the nearest of the model's, and whether that is
+/// the same.
+const POLICIES: [(&str, Scheduling, bool); 28] = [
+    ("first come first served", Scheduling::Fifo, true),
+    ("elevator by block", Scheduling::ShortestSeek, false),
+    ("cyclic scan by block", Scheduling::ShortestSeek, false),
+    ("shortest seek by block", Scheduling::ShortestSeek, false),
+    ("elevator by cylinder", Scheduling::ShortestSeek, false),
+    ("cyclic scan by cylinder", Scheduling::ShortestSeek, false),
+    ("shortest seek by cylinder", Scheduling::ShortestSeek, true),
+    (
+        "shortest positioning time (SPTF)",
+        Scheduling::ShortestPositioning,
+        true,
+    ),
+    ("SPCTF", Scheduling::ShortestPositioning, false),
+    ("SATF", Scheduling::ShortestPositioning, false),
+    ("weighted SPTF", Scheduling::ShortestPositioning, false),
+    ("weighted SPCTF", Scheduling::ShortestPositioning, false),
+    ("weighted SATF", Scheduling::ShortestPositioning, false),
+    ("aged SPTF", Scheduling::ShortestPositioning, false),
+    ("aged SPCTF", Scheduling::ShortestPositioning, false),
+    ("aged SATF", Scheduling::ShortestPositioning, false),
+    ("VSCAN by block", Scheduling::ShortestSeek, false),
+    ("VSCAN by cylinder", Scheduling::ShortestSeek, false),
+    ("VSCAN with priorities", Scheduling::ShortestSeek, false),
+    (
+        "aged SPTF with priorities",
+        Scheduling::ShortestPositioning,
+        false,
+    ),
+    (
+        "aged SPCTF with priorities",
+        Scheduling::ShortestPositioning,
+        false,
+    ),
+    (
+        "shortest distance, approximate",
+        Scheduling::ShortestSeek,
+        false,
+    ),
+    ("shortest distance", Scheduling::ShortestSeek, false),
+    ("SPTF by rotation", Scheduling::ShortestPositioning, false),
+    (
+        "SPTF with a weight for rotation",
+        Scheduling::ShortestPositioning,
+        false,
+    ),
+    (
+        "SPTF with a weight for seeks",
+        Scheduling::ShortestPositioning,
+        false,
+    ),
+    ("TSPS", Scheduling::ShortestPositioning, false),
+    ("batches in order", Scheduling::Fifo, false),
+];
+
+fn queue(cache: &Block<'_>, notes: &mut Vec<String>) -> Result<Queue, String> {
     let scheduler = cache.0.get("Scheduler").and_then(Value::as_object);
     let policy = scheduler.map_or(Ok(1), |scheduler| {
         Block(scheduler).count_or("Scheduling policy", 1)
     })?;
-    // The numbers of DiskSim's ioqueue: 1 is FCFS; the SSTF, SPTF and SATF families differ in the quantity that they minimise.
-    let scheduling = match policy {
-        4..=7 => Scheduling::ShortestSeek,
-        17..=30 => Scheduling::ShortestPositioning,
-        _ => Scheduling::Fifo,
+    let index = policy.checked_sub(1).map(|index| index as usize);
+    let Some((name, scheduling, same)) = index.and_then(|index| POLICIES.get(index)) else {
+        return Err(format!(
+            "'Scheduling policy' {policy}; known are 1 to {}",
+            POLICIES.len()
+        ));
     };
+    if !same {
+        let by = match scheduling {
+            Scheduling::Fifo => "first come first served",
+            Scheduling::ShortestSeek => "shortest seek first",
+            Scheduling::ShortestPositioning => "shortest positioning time first",
+        };
+        notes.push(format!(
+            "scheduling policy {policy} ({name}) is modelled as {by}; a trace, with one command at a time, does not \
+             depend on it"
+        ));
+    }
     Ok(Queue {
         depth: cache.count_or("Max queue length", 1)?.clamp(1, 4096),
-        scheduling,
+        scheduling: *scheduling,
         ..Queue::default()
     })
 }

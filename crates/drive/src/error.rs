@@ -21,6 +21,9 @@ pub enum SubmitError {
         /// Blocks of the drive.
         capacity: u64,
     },
+    /// A discard at a drive that has none.
+    #[error("the drive takes no discards: it is a disk")]
+    Discard,
     /// A read or write of no blocks.
     #[error("a read or write needs at least one block")]
     Empty,

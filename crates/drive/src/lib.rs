@@ -33,6 +33,7 @@ mod mechanical;
 mod mechanics;
 pub mod open_loop;
 mod params;
+mod random;
 mod reciprocal;
 mod rotation;
 mod seek;
@@ -45,10 +46,10 @@ pub mod validate;
 
 pub use command::{Command, Completion, Op, Phases, ServedFrom};
 pub use datasheet::{DataSheet, Settings, drive, drive_names, sheet};
-pub use device::Device;
+pub use device::{Device, check};
 pub use drive::Drive;
 pub use error::{DriveError, SubmitError};
-pub use flash::{Flash, FlashParams};
+pub use flash::{Collection, Flash, FlashCounts, FlashParams, FlashState, SlcCache, amplification};
 pub use geometry::{Geometry, GeometrySpec, Mapping, Place, Sparing, ZoneSpec};
 pub use mechanical::Mechanical;
 pub use params::{

@@ -76,7 +76,7 @@ pub(crate) struct Mechanics {
     seeks: SeekTable,
     head_switch_ns: u64,
     head_switch_settles: bool,
-    write_settle_ns: u64,
+    write_settle_ns: i64,
     access: AccessTime,
     block_q16: Vec<u64>,
 }
@@ -124,7 +124,7 @@ impl Mechanics {
         }
         let settled = seek_ns == 0 && self.head_switch_settles;
         if write && ns > 0 && !settled {
-            ns + self.write_settle_ns
+            ns.saturating_add_signed(self.write_settle_ns)
         } else {
             ns
         }

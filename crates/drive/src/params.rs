@@ -47,8 +47,8 @@ pub struct ExtraDisconnect {
 pub struct Overheads {
     /// Every command, before anything else.
     pub command_ns: u64,
-    /// From taking up a command that has waited to the arm's leaving. One that finds the drive idle has its overhead
-    /// instead.
+    /// From the end of a command to the choice of the next, when the arm leaves. One that finds the drive idle has its
+    /// overhead instead, and one that read-ahead serves is taken up at once.
     pub dispatch_ns: u64,
     /// A read served from the buffer.
     pub read_hit: AfterOp,
@@ -235,6 +235,9 @@ pub struct Queue {
     pub age_bound_ns: u64,
     /// Time that the drive adds to its estimate of a seek before it decides if a block can be reached in this turn.
     pub settle_margin_ns: u64,
+    /// Commands of the queue that are taken up between two cached writes while writes of the host wait for room in the
+    /// cache, or flushes for its writes.
+    pub ahead_of_cached: u32,
 }
 
 impl Default for Queue {
@@ -244,6 +247,7 @@ impl Default for Queue {
             scheduling: Scheduling::Fifo,
             age_bound_ns: 0,
             settle_margin_ns: 0,
+            ahead_of_cached: 1,
         }
     }
 }
@@ -275,8 +279,9 @@ pub struct DriveParams {
     pub head_switch_ns: u64,
     /// Switching to another head leaves a write the time to settle.
     pub head_switch_settles: bool,
-    /// Added before a write whenever the arm or head has moved, nanoseconds.
-    pub write_settle_ns: u64,
+    /// Added before a write whenever the arm or head has moved, nanoseconds; negative for a drive that is ready to write
+    /// sooner than its seek curve says.
+    pub write_settle_ns: i64,
     /// How access times are made up.
     pub access_time: AccessTime,
     /// The electronics.

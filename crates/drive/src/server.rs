@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use crate::command::{Command, Completion, Op, Phases, ServedFrom};
 use crate::device::{Device, check};
 use crate::error::{DriveError, SubmitError};
+use crate::random::SplitMix;
 
 const BLOCK_BYTES: u128 = 512;
 
@@ -44,7 +45,7 @@ pub struct ServerParams {
 #[derive(Debug, Clone)]
 pub struct Server {
     params: ServerParams,
-    state: u64,
+    random: SplitMix,
     free_ns: u64,
     finished: VecDeque<Completion>,
 }
@@ -73,7 +74,7 @@ impl Server {
             ));
         }
         Ok(Self {
-            state: params.seed,
+            random: SplitMix::new(params.seed),
             params,
             free_ns: 0,
             finished: VecDeque::new(),
@@ -88,18 +89,11 @@ impl Server {
         service.min(self.params.flush_ns.unwrap_or(service))
     }
 
-    /// SplitMix64 (Steele, Lea & Flood, OOPSLA 2014).
-    fn draw(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
     fn command_ns(&mut self, command: &Command) -> u64 {
         match command.op {
             Op::Flush => self.params.flush_ns.unwrap_or(0),
+            // No data move.
+            Op::Discard => self.service_ns(),
             Op::Read | Op::Write => self.service_ns() + self.transfer_ns(command.blocks),
         }
     }
@@ -117,11 +111,11 @@ impl Server {
         match self.params.service {
             ServiceTime::Constant(ns) => ns,
             ServiceTime::Uniform(least, most) => {
-                let share = u128::from(self.draw()) * u128::from(most - least + 1);
+                let share = u128::from(self.random.next()) * u128::from(most - least + 1);
                 least + (share >> 64) as u64
             }
             ServiceTime::Exponential(mean) => {
-                let share = ((self.draw() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
+                let share = ((self.random.next() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
                 (-share.ln() * mean as f64).round() as u64
             }
         }

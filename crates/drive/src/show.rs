@@ -5,10 +5,12 @@ use serde::Serialize;
 
 use crate::closed_loop::{Load, run};
 use crate::command::Command;
-use crate::datasheet::{DataSheet, Kind, Settings};
+use crate::datasheet::{DataSheet, DiskSheet, Kind, Settings};
 use crate::device::Device;
 use crate::drive::Drive;
 use crate::error::DriveError;
+use crate::mechanical::Mechanical;
+use crate::params::Scheduling;
 
 /// Requests of a closed loop behind each figure.
 const REQUESTS: u64 = 5_000;
@@ -40,6 +42,8 @@ pub struct DriveProfile {
     pub iops_by_size: Vec<SizePoint>,
     /// Random 4 KiB reads, more and more outstanding.
     pub iops_by_depth: Vec<DepthPoint>,
+    /// How far the deepest queue's figure is uncertain; `None` where the sheet gives all that it depends on.
+    pub band: Option<Band>,
 }
 
 /// A drive in a line of the catalogue: the few figures of [`DriveProfile`] by which drives differ, at a tenth of the cost.
@@ -110,6 +114,23 @@ pub struct DepthPoint {
     pub mean_ms: f64,
 }
 
+/// Random 4 KiB reads at the deepest queue of [`DriveProfile::iops_by_depth`], by the firmware's settling margin, which data sheets do not give.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Band {
+    /// Requests outstanding.
+    pub depth: u32,
+    /// The model's margin, milliseconds.
+    pub margin_ms: f64,
+    /// The least that is plausible, milliseconds.
+    pub least_margin_ms: f64,
+    /// The most that is plausible, milliseconds.
+    pub most_margin_ms: f64,
+    /// Requests per second with the most.
+    pub least_iops: f64,
+    /// Requests per second with the least.
+    pub most_iops: f64,
+}
+
 /// Measures the model of a drive.
 pub fn show(sheet: &DataSheet) -> Result<DriveProfile, DriveError> {
     let drive = sheet.build(Settings::default())?;
@@ -149,7 +170,37 @@ pub fn show(sheet: &DataSheet) -> Result<DriveProfile, DriveError> {
         iops_by_depth: depths(drive.queue_depth())
             .map(|depth| by_depth(&mut fresh(), depth))
             .collect(),
+        band: match &sheet.kind {
+            Kind::Disk(disk) => band(disk, &sheet.name)?,
+            Kind::Flash(_) => None,
+        },
     })
+}
+
+fn band(disk: &DiskSheet, name: &str) -> Result<Option<Band>, DriveError> {
+    let margin = disk.settle_margin();
+    let depth = depths(disk.queue_depth).last().unwrap_or(1);
+    if margin.least_ns == margin.most_ns
+        || depth < 2
+        || disk.scheduling != Scheduling::ShortestPositioning
+    {
+        return Ok(None);
+    }
+    let iops = |margin_ns: u64| -> Result<f64, DriveError> {
+        let mut params = disk.params(name, Settings::default());
+        params.queue.settle_margin_ns = margin_ns;
+        let mut drive = Drive::Mechanical(Box::new(Mechanical::new(&params)?));
+        Ok(by_depth(&mut drive, depth).iops)
+    };
+    let ms = |ns: u64| ns as f64 / 1e6;
+    Ok(Some(Band {
+        depth,
+        margin_ms: ms(margin.ns),
+        least_margin_ms: ms(margin.least_ns),
+        most_margin_ms: ms(margin.most_ns),
+        least_iops: iops(margin.most_ns)?,
+        most_iops: iops(margin.least_ns)?,
+    }))
 }
 
 /// Measures the few figures of a line.
@@ -327,6 +378,20 @@ mod tests {
             );
             assert_eq!(line.alone, shown.iops_by_depth[0]);
             assert_eq!(Some(&line.deepest), shown.iops_by_depth.last());
+        }
+    }
+
+    #[test]
+    fn the_band_of_the_deepest_queue_has_its_figure_within() {
+        for name in crate::datasheet::drive_names() {
+            let shown = show(&sheet(name).unwrap()).unwrap();
+            let Some(band) = shown.band else { continue };
+            let deepest = shown.iops_by_depth.last().unwrap();
+            assert_eq!(deepest.depth, band.depth);
+            assert!(
+                band.least_iops < deepest.iops && deepest.iops < band.most_iops,
+                "{name}: {band:?} {deepest:?}"
+            );
         }
     }
 

@@ -152,7 +152,7 @@ impl Stream {
 
     /// Stops at `now_ns`: at once in the middle of a block if `in_block`, else behind it; a switch of tracks is
     /// brought to its end.
-    pub(crate) fn cut(mut self, mechanics: &Mechanics, now_ns: u64, in_block: bool) -> Cut {
+    pub(crate) fn cut(&mut self, mechanics: &Mechanics, now_ns: u64, in_block: bool) -> Cut {
         let end = self.progress(mechanics, now_ns);
         let run = &self.run;
         let stop_ns = if now_ns >= run.end_ns() {

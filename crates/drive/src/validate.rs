@@ -68,6 +68,17 @@ pub struct DriveReport {
     pub reference: Option<Reference>,
     /// Figures that are worse than the reference, in words.
     pub worse: Vec<String>,
+    /// Parameters that the model has another value for, in words.
+    pub notes: Vec<String>,
+}
+
+/// A drive of the file that could not be compared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Failure {
+    /// Key of the drive in the file.
+    pub drive: String,
+    /// The problem, in one line.
+    pub problem: String,
 }
 
 /// Scores of DiskSim 4.0 with the same parameters and traces, milliseconds.
@@ -90,8 +101,12 @@ pub struct Reference {
 pub struct Report {
     /// Each drive.
     pub drives: Vec<DriveReport>,
-    /// All together, their requests pooled.
-    pub all: DriveReport,
+    /// All together, their requests pooled; `None` if no drive could be compared.
+    pub all: Option<DriveReport>,
+    /// Drives that could not be compared.
+    pub failures: Vec<Failure>,
+    /// Drives of the file that name no trace.
+    pub without_trace: Vec<String>,
 }
 
 /// Published scores of DiskSim 4.0 on its own validation traces (as given with the data).
@@ -112,33 +127,64 @@ const fn reference(total: f64, mae: f64, correlation: f64, reads: f64, writes: f
     }
 }
 
-/// Validates every drive of `folder`: its `drives.json` and the traces named there.
+/// Validates every drive of `folder`: its `drives.json` and the traces named there. A drive that cannot be read or
+/// replayed does not stop the others.
 pub fn validate_drives(folder: &Path) -> Result<Report, DriveError> {
     let file = folder.join("drives.json");
-    let described = read_drives(&read(&file)?, &file.display().to_string())?;
-    let mut drives = Vec::new();
+    let mut report = Report {
+        drives: Vec::new(),
+        all: None,
+        failures: Vec::new(),
+        without_trace: Vec::new(),
+    };
     let mut pooled = Pairs::default();
-    for drive in described {
-        let Some(trace) = &drive.trace else { continue };
-        let path = folder.join(trace);
-        let requests = parse_trace(&read(&path)?, &path.display().to_string())?;
-        let modelled = replay(&drive, &requests, &path.display().to_string())?;
-        let pairs = Pairs::new(&requests, &modelled);
-        let known = REFERENCES
-            .iter()
-            .find(|(key, _)| *key == drive.key)
-            .map(|(_, reference)| *reference);
-        drives.push(pairs.report(drive.key, drive.params.name, known));
-        pooled.extend(pairs);
+    for described in read_drives(&read(&file)?, &file.display().to_string())? {
+        let drive = match described {
+            Ok(drive) => drive,
+            Err((drive, error)) => {
+                let problem = error.to_string();
+                report.failures.push(Failure { drive, problem });
+                continue;
+            }
+        };
+        let Some(trace) = &drive.trace else {
+            report.without_trace.push(drive.key);
+            continue;
+        };
+        match compare_with_trace(&drive, &folder.join(trace)) {
+            Ok(pairs) => {
+                let known = REFERENCES
+                    .iter()
+                    .find(|(key, _)| *key == drive.key)
+                    .map(|(_, reference)| *reference);
+                let mut one = pairs.report(drive.key, drive.params.name, known);
+                one.notes = drive.notes;
+                report.drives.push(one);
+                pooled.extend(pairs);
+            }
+            Err(error) => report.failures.push(Failure {
+                drive: drive.key,
+                problem: error.to_string(),
+            }),
+        }
     }
-    if drives.is_empty() {
+    if report.drives.is_empty() && report.failures.is_empty() {
         return Err(DriveError::parameter(
             file.display().to_string(),
             "no drive in it names a trace",
         ));
     }
-    let all = pooled.report("all".to_owned(), "all drives".to_owned(), None);
-    Ok(Report { drives, all })
+    if !report.drives.is_empty() {
+        report.all = Some(pooled.report("all".to_owned(), "all drives".to_owned(), None));
+    }
+    Ok(report)
+}
+
+fn compare_with_trace(drive: &DriveDescription, trace: &Path) -> Result<Pairs, DriveError> {
+    let source = trace.display().to_string();
+    let requests = parse_trace(&read(trace)?, &source)?;
+    let modelled = replay(drive, &requests, &source)?;
+    Ok(Pairs::new(&requests, &modelled))
 }
 
 fn read(path: &Path) -> Result<String, DriveError> {
@@ -297,6 +343,7 @@ impl Pairs {
             writes,
             reference,
             worse,
+            notes: Vec::new(),
         }
     }
 }

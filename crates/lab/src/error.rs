@@ -32,6 +32,12 @@ pub enum LabError {
     /// The array of the machine cannot be made.
     #[error("array: {0}")]
     Array(#[from] ArrayError),
+    /// The machine has something that only the simulator models.
+    #[error("{table}: the lab has none; leave the table out, or run without `kernel=`")]
+    OnlySimulated {
+        /// The table of the machine file.
+        table: &'static str,
+    },
     /// mdadm has no name for the layout.
     #[error("[array] `layout` {layout}: mdadm cannot make it; set another one")]
     Layout {

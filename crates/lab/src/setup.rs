@@ -28,7 +28,7 @@ pub struct KernelSetup {
     /// The file system on it.
     pub filesystem: Option<FileSystem>,
     /// Memory, bytes.
-    pub memory_bytes: Option<u64>,
+    pub memory_bytes: u64,
     /// Files of `/proc/sys/vm` that the machine file sets.
     pub vm: BTreeMap<&'static str, u64>,
     /// CPU time of a request, ns.
@@ -77,6 +77,16 @@ pub struct RebuildCommand {
 impl KernelSetup {
     /// The setup of a machine.
     pub fn new(machine: &Machine) -> Result<Self, LabError> {
+        if machine.controller.is_some() {
+            return Err(LabError::OnlySimulated {
+                table: "[controller]",
+            });
+        }
+        if machine.partition_start > 0 {
+            return Err(LabError::OnlySimulated {
+                table: "[partition]",
+            });
+        }
         let drives = machine.drives.iter().enumerate();
         Ok(Self {
             drives: drives
@@ -89,7 +99,7 @@ impl KernelSetup {
                 .transpose()?,
             read_ahead_kib: machine.queue.read_ahead.map(|bytes| bytes / 1024),
             filesystem: machine.filesystem.clone(),
-            memory_bytes: machine.host.memory,
+            memory_bytes: machine.host.memory_bytes(),
             vm: machine.host.dirty.changed(),
             cpu_per_request_ns: machine.host.cpu_per_request_ns,
         })

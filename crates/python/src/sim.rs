@@ -31,6 +31,8 @@ struct Described<'a> {
     level: Option<&'static str>,
     queue_depth: u32,
     cache_bytes: u64,
+    /// State of each drive; `None` for one that has none.
+    flash_states: Vec<Option<&'static str>>,
 }
 
 #[pymethods]
@@ -55,12 +57,14 @@ impl Machine {
                 .iter()
                 .map(|drive| drive.model.as_str())
                 .collect(),
-            level: machine
-                .array
-                .as_ref()
-                .map(|array| array.config.level.name()),
+            level: machine.array_config().map(|config| config.level.name()),
             queue_depth: machine.queue_depth().map_err(errors::config)?,
             cache_bytes: machine.drives.iter().map(|drive| drive.cache_bytes()).sum(),
+            flash_states: machine
+                .drives
+                .iter()
+                .map(|drive| drive.state().map(|state| state.name()))
+                .collect(),
         })
     }
 

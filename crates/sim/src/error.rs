@@ -19,8 +19,16 @@ pub enum SimError {
         stream: String,
     },
     /// Discards.
-    #[error("stream \"{stream}\": discards are not modelled; leave out `trim_fraction`")]
+    #[error(
+        "stream \"{stream}\": discards need flash drives, in an array without parity; leave out `trim_fraction`"
+    )]
     Trim {
+        /// Stream's name.
+        stream: String,
+    },
+    /// Discards of buffered streams.
+    #[error("stream \"{stream}\": discards of cached pages are not modelled; set `direct`")]
+    BufferedTrim {
         /// Stream's name.
         stream: String,
     },

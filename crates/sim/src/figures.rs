@@ -1,7 +1,7 @@
 //! The figures of a simulated run, besides those of the load itself.
 
 use serde::Serialize;
-use spindle_drive::{Completion, ServedFrom};
+use spindle_drive::{Completion, Flash, ServedFrom};
 use spindle_measure::RunFigures;
 
 use crate::request::BlockRequest;
@@ -15,6 +15,8 @@ pub struct SimFigures {
     pub drives: Vec<DriveFigures>,
     /// The rebuild, if the array has one.
     pub rebuild: Option<RebuildFigures>,
+    /// Bytes that the page cache moved, if a stream is buffered.
+    pub page_cache: Option<PageCacheFigures>,
     /// Bytes that the load could address.
     pub capacity: u64,
     /// Events of the simulation.
@@ -38,6 +40,10 @@ pub struct DriveFigures {
     pub read_bytes: u64,
     /// Bytes written.
     pub write_bytes: u64,
+    /// Discards completed.
+    pub discards: u64,
+    /// Bytes discarded.
+    pub discard_bytes: u64,
     /// Bios merged to the end of a waiting request.
     pub back_merges: u64,
     /// Bios merged to the front of a waiting request.
@@ -60,6 +66,8 @@ pub struct DriveFigures {
     pub transfer_ns: u64,
     /// Time with at least one command at the drive.
     pub busy_ns: u64,
+    /// Work of a flash drive for what was written.
+    pub flash: Option<FlashFigures>,
     /// Commands served from the medium.
     pub from_medium: u64,
     /// Reads found wholly in the drive's buffer.
@@ -91,7 +99,10 @@ impl DriveFigures {
     pub(crate) fn served(&mut self, request: &BlockRequest, queue_ns: u64) {
         let bytes = u64::from(request.blocks) * 512;
         self.host_queue_ns += queue_ns;
-        if request.write {
+        if request.discard {
+            self.discards += 1;
+            self.discard_bytes += bytes;
+        } else if request.write {
             self.writes += 1;
             self.write_bytes += bytes;
         } else {
@@ -104,6 +115,46 @@ impl DriveFigures {
     pub(crate) fn blocks(&self) -> u64 {
         (self.read_bytes + self.write_bytes) / 512
     }
+}
+
+/// Work of a flash drive over the whole run, bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct FlashFigures {
+    /// State at the beginning: `fresh`, `filled` or `used`.
+    pub state: &'static str,
+    /// Written by the host, in whole units of the mapping.
+    pub written_bytes: u64,
+    /// Moved by collection.
+    pub moved_bytes: u64,
+    /// Left empty in pages that were programmed before they were full.
+    pub padded_bytes: u64,
+    /// Written to the SLC cache.
+    pub slc_bytes: u64,
+    /// Blocks erased.
+    pub erases: u64,
+}
+
+impl FlashFigures {
+    pub(crate) fn new(drive: &Flash) -> Self {
+        let counts = drive.counts();
+        Self {
+            state: drive.state().name(),
+            written_bytes: counts.written,
+            moved_bytes: counts.moved,
+            padded_bytes: counts.padded,
+            slc_bytes: counts.to_slc,
+            erases: counts.erases,
+        }
+    }
+}
+
+/// Bytes that the page cache read and wrote over the whole run, ramp included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct PageCacheFigures {
+    /// Bytes read into it.
+    pub read_bytes: u64,
+    /// Bytes written out of it.
+    pub write_bytes: u64,
 }
 
 /// A rebuild beside the load.

@@ -42,16 +42,24 @@ impl Kernel {
         self >= Kernel::new(2, 6, 33)
     }
 
-    /// Direct writes count as synchronous (2.6.30: `WRITE_ODIRECT`).
+    /// Direct writes count as synchronous (2.6.18, `fs/direct-io.c`: `WRITE_SYNC`; since 2.6.30 `WRITE_ODIRECT`). md's
+    /// RAID10 hands the flag on.
     #[must_use]
     pub fn direct_writes_are_sync(self) -> bool {
-        self >= Kernel::new(2, 6, 30)
+        self >= Kernel::new(2, 6, 18)
     }
 
     /// RAID5 and RAID6 pass on that a write is synchronous (3.6: `R5_SyncIO`).
     #[must_use]
     pub fn parity_writes_are_sync(self) -> bool {
         self >= Kernel::new(3, 6, 0)
+    }
+
+    /// Reads of a whole RAID5 or RAID6 that lie in one chunk go past the stripe cache (2.6.20: "md: enable bypassing cache
+    /// for reads").
+    #[must_use]
+    pub fn reads_past_stripe_cache(self) -> bool {
+        self >= Kernel::new(2, 6, 20)
     }
 
     /// md's choice of the copy to read.

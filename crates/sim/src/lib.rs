@@ -20,6 +20,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod cache;
+mod controller;
 pub mod elevator;
 mod engine;
 mod error;
@@ -30,14 +31,15 @@ mod many;
 mod progress;
 mod request;
 
+pub use controller::ControllerSheet;
 pub use elevator::{Elevator, ParameterValue, Scheduler};
 pub use engine::SimOptions;
 pub use error::SimError;
-pub use figures::{DriveFigures, RebuildFigures, SimFigures};
+pub use figures::{DriveFigures, FlashFigures, PageCacheFigures, RebuildFigures, SimFigures};
 pub use kernel::Kernel;
 pub use machine::{
-    ArraySetup, BitmapSetup, DirtyLimits, DriveKind, DriveSetup, FileSystem, Host, Machine,
-    QueueSetup, RebuildSetup, UnknownMachine, machine_names, machine_text, simulate,
+    ArraySetup, BitmapSetup, ControllerSetup, DirtyLimits, DriveKind, DriveSetup, FileSystem, Host,
+    Machine, QueueSetup, RebuildSetup, UnknownMachine, machine_names, machine_text, simulate,
 };
 pub use many::simulate_many;
 pub use progress::{Progress, StreamCounts};

@@ -17,6 +17,8 @@ pub struct BlockRequest {
     pub blocks: u32,
     /// Data go to the device.
     pub write: bool,
+    /// A write without data: the host needs the blocks no more. It is never merged.
+    pub discard: bool,
     /// Someone waits for it: reads, and writes past the page cache (`rq_is_sync`).
     pub sync: bool,
     /// I/O priority class.
@@ -35,6 +37,7 @@ impl BlockRequest {
             lbn,
             blocks,
             write: false,
+            discard: false,
             sync: true,
             class: PriorityClass::BestEffort,
             level: DEFAULT_LEVEL,

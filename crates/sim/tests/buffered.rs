@@ -123,3 +123,35 @@ fn each_fsync_writes_its_page_and_empties_the_drive_s_cache() {
         syncs.latency.mean_ns
     );
 }
+
+#[test]
+fn limits_in_the_wrong_order_do_not_stop_writers() {
+    let host = "memory = '256MiB'\ndirty_background_ratio = 20\ndirty_ratio = 5";
+    let text = load("64KiB", 512 * MIB / 65536, "write_fraction = 1.0");
+    assert_eq!(write(&run(&one(host, ""), &text)).requests, 8192);
+}
+
+#[test]
+fn pages_that_are_written_again_and_again_do_not_wait_for_the_timer() {
+    let host = "memory = '256MiB'\ndirty_background_bytes = '1MiB'\ndirty_bytes = '3MiB'\ndirty_writeback = '100s'";
+    let text = load(
+        "64KiB",
+        256 * MIB / 65536,
+        "write_fraction = 1.0\nregion = '0-4MiB'\nworkers = 4",
+    );
+    let figures = run(&one(host, ""), &text);
+    assert!(write(&figures).latency.max_ns < 1_000_000_000);
+}
+
+#[test]
+fn an_fsync_writes_what_was_written_again_during_the_last_write() {
+    // The flusher has the page under way at each fsync, so each must write it once more.
+    let host = "dirty_background_bytes = 0\ncopy_rate = '900000 GB/s'";
+    let text = load(
+        "4KiB",
+        50,
+        "write_fraction = 1.0\nfsync_every = 2\nregion = '0-4KiB'",
+    );
+    let figures = run(&one(host, ""), &text);
+    assert_eq!(at_drive(&figures).2, 50);
+}

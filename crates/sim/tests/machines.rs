@@ -94,7 +94,7 @@ fn mistakes_are_reported_with_file_line_and_allowed_values() {
                 drives(2)
             ),
             "m.toml:2:",
-            "not modelled",
+            "needs `[controller]`",
         ),
         (
             "[[drive]]\nmodel = 'WD10EAC'\n".to_owned(),

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 
+from spindle.base.decoding import decode_json
 from spindle.host.identity import Identity
 from spindle.host.register import boot_id, state_folder
 from spindle.host.trusted import check_folder, make_folder, new_own, read_own
@@ -133,7 +134,7 @@ def take_down(campaign: str) -> list[str]:
 
 def _read(path: Path) -> Note:
     try:
-        return msgspec.json.decode(read_own(path), type=Note)
+        return decode_json(read_own(path), Note)
     except (OSError, msgspec.DecodeError) as error:
         raise RunFailed(f"{path}: cannot be read ({error}); undo its entries, and remove it") from None
 

@@ -258,11 +258,6 @@ class Stack:
             return self._unit_stripe(device, device.drive)
         return None
 
-    def parity_below(self, device: Device) -> bool:
-        """True if a write to it may have to update a parity."""
-        found = self.stripe_below(device)
-        return found is not None and found.parity
-
     def _unit_stripe(self, device: Device, drive: Drive) -> Stripe | None:
         """The stripe of a RAID controller's unit: as its tool reports it, or as the unit reports it in its limits."""
         unit = self.unit(device, drive)

@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from spindle.base.decoding import decode_json
 from spindle.formats.found import UNKNOWN_TIME, utc
 from spindle.host import diskstats
 from spindle.host import environment as machine_environment
@@ -147,7 +148,7 @@ def read(data: bytes, name: str, preflight: Mapping[str, Any] = UNWATCHED) -> Ru
 
 def _decoded(data: bytes, name: str) -> _Document:
     try:
-        document = msgspec.json.decode(data, type=_Document)
+        document = decode_json(data, _Document)
     except msgspec.ValidationError as error:
         raise Unreadable(f"{name}: not a result of this version of spindle-agent: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

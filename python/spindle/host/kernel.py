@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 # include/uapi/linux/fs.h
-BLKROGET = 0x125E
 BLKSSZGET = 0x1268
 BLKGETSIZE64 = 0x80081272
 BLKGETDISKSEQ = 0x80081280
@@ -23,7 +22,6 @@ FS_IOC_FIEMAP = 0xC020660B
 FIEMAP_FLAG_SYNC = 0x1
 FIEMAP_EXTENT_LAST = 0x1
 FIEMAP_EXTENT_ENCODED = 0x8
-FIEMAP_EXTENT_DATA_INLINE = 0x200
 FIEMAP_EXTENT_UNWRITTEN = 0x800
 _FIEMAP = struct.Struct("=QQIIII")
 _EXTENT = struct.Struct("=QQQQQIIII")
@@ -144,11 +142,6 @@ def birth_time_ns(fd: int) -> int | None:
 
 def _ioctl_int(fd: int, request: int) -> int:
     return int(struct.unpack("i", fcntl.ioctl(fd, request, b"\0" * 4))[0])
-
-
-def is_read_only(fd: int) -> bool:
-    """True if a block device refuses writes."""
-    return _ioctl_int(fd, BLKROGET) != 0
 
 
 def logical_block_bytes(fd: int) -> int:

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import ClassVar, Self
 
 from .errors import TargetError
-from .register import Record
+from .register import Record, settle
 from .signals import held_back
 
 
@@ -37,13 +37,14 @@ class OwnedPath:
         raise NotImplementedError
 
     def keep(self) -> None:
-        """Leave it in place; from now on it belongs to the user. May be called again."""
+        """Leave it in place; from now on it belongs to the user, even if power fails. May be called again."""
         if (record := self._taken()) is None:
             return
         with held_back():
             self._record = None
             try:
                 record.discard()
+                settle()
             finally:
                 self._close()
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator
 
-import msgspec
-from msgspec import Struct
-
 from spindle import _core
+from spindle.base.decoding import decode_json
+
+from .setup import KernelSetup
 
 FOLDER = "/mnt"
 """Where the file system is mounted."""
@@ -19,46 +19,8 @@ _MKFS = {
 }
 
 
-class _Drive(Struct, frozen=True):
-    device: str
-    rotational: bool
-    scheduler: str
-    iosched: dict[str, int]
-    nr_requests: int | None
-    max_sectors_kib: int | None
-
-
-class _Rebuild(Struct, frozen=True):
-    device: str
-    min_kib: int
-    max_kib: int
-
-
-class _Array(Struct, frozen=True):
-    create: list[str]
-    stripe_cache_size: int | None
-    rebuild: _Rebuild | None
-
-
-class FileSystem(Struct, frozen=True):
-    """A file system of a machine file."""
-
-    kind: str
-    mkfs: list[str]
-    mount: str
-    size: int
-
-
-class Setup(Struct, frozen=True):
-    """A machine as a kernel takes it (`crates/lab/src/setup.rs`)."""
-
-    drives: list[_Drive]
-    array: _Array | None
-    read_ahead_kib: int | None
-    filesystem: FileSystem | None
-    memory_bytes: int | None
-    vm: dict[str, int]
-    cpu_per_request_ns: int
+class Setup(KernelSetup, frozen=True, kw_only=True):
+    """The commands of a machine."""
 
     @property
     def device(self) -> str:
@@ -68,7 +30,7 @@ class Setup(Struct, frozen=True):
     @property
     def memory_mib(self) -> int:
         """Memory of the lab."""
-        return (self.memory_bytes or 1 << 30) >> 20
+        return self.memory_bytes >> 20
 
     def script(self) -> list[str]:
         """Commands that make it, in order. Each fails if the kernel does not take it."""
@@ -142,4 +104,4 @@ def in_order(commands: Iterable[str]) -> str:
 
 def setup_of(machine: _core.Machine) -> Setup:
     """The setup of a machine. Raises `_core.ConfigError`."""
-    return msgspec.json.decode(machine.kernel_setup(), type=Setup)
+    return decode_json(machine.kernel_setup(), Setup)

@@ -16,7 +16,8 @@ from . import cache, initramfs, kernel
 from .assembly import FOLDER, Setup
 from .errors import LabError, LabMissing
 from .files import place
-from .machine import ERRORS, TERMINAL, Boot, BootReport, running
+from .machine import ERRORS, TERMINAL, Boot, running
+from .report import BootReport
 
 AGENT = "spindle-agent"
 _CHECKOUT = Path(__file__).resolve().parents[3]

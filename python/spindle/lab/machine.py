@@ -17,11 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-import msgspec
-from msgspec import Struct
-
 from spindle import _core
 from spindle.base.errors import RunError
+from spindle.lab.report import BootReport, boot_report_from_json
 
 from . import disks, initramfs, kernel
 from .errors import LabError
@@ -40,24 +38,6 @@ _SILENCE = 30
 request of its own."""
 _LOG_LINES = 3
 """Lines of the kernel's log in an error."""
-
-
-class DriveReport(Struct, frozen=True, kw_only=True):
-    """One drive after a boot (`crates/lab/src/report.rs`)."""
-
-    model: str
-    bytes: int
-    requests: int
-    memory_bytes: int
-
-
-class BootReport(Struct, frozen=True, kw_only=True):
-    """A boot from start to end."""
-
-    virtual_ns: int
-    time_messages: int
-    lost_power: bool
-    drives: list[DriveReport]
 
 
 @dataclass(frozen=True)
@@ -116,7 +96,7 @@ class Running:
             report = self.lab.report()
         except RunError as error:
             raise LabError(str(error)) from None
-        decoded = msgspec.json.decode(report, type=BootReport)
+        decoded = boot_report_from_json(report)
         if self.disks is not None:
             disks.write(self.lab, self.disks, [drive.bytes for drive in decoded.drives])
         if decoded.lost_power:

@@ -19,7 +19,8 @@ from . import initramfs
 from .assembly import setup_of
 from .errors import LabError
 from .load import cpu_of_children_s
-from .machine import ERRORS, Boot, BootReport, running
+from .machine import ERRORS, Boot, running
+from .report import BootReport
 
 LEAVE = 0x1D
 """Ctrl-]: ends the lab at once, as in telnet."""

@@ -11,7 +11,8 @@ from spindle.host.signals import unwinding
 from spindle.lab.assembly import setup_of
 from spindle.library.options import bytes_of, within
 from spindle.library.shown import Printable
-from spindle.result.durability import Cut, Verdict
+from spindle.result.durability import Cut
+from spindle.result.journal import Pattern, SyncKind
 from spindle.run.durability.cuts import CutOptions, cut_often, place_of
 from spindle.run.simulate import machine_text
 
@@ -33,7 +34,7 @@ class PowerCuts(Printable):
     @property
     def sound(self) -> bool:
         """True if everything acknowledged was there after each cut, and the order was kept."""
-        return all(cut.verdict == Verdict.KEPT for cut in self.cuts)
+        return all(cut.verdict == "kept" for cut in self.cuts)
 
     @property
     def summary(self) -> str:
@@ -57,8 +58,8 @@ def power_cuts(
     seed: int,
     lying: Sequence[str],
     *,
-    sync: str,
-    pattern: str,
+    sync: SyncKind,
+    pattern: Pattern,
     workers: int,
     block: str | int,
     batch: int,

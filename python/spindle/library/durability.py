@@ -6,7 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from spindle.host.paths import target_path
 from spindle.library.arguments import public
@@ -14,6 +14,7 @@ from spindle.library.options import bytes_of, consent_of, within
 from spindle.library.session import Progress, watched
 from spindle.library.shown import Printable
 from spindle.result.durability import DurabilityCheck, WriteTest
+from spindle.result.journal import Pattern, SyncKind
 from spindle.result.verification import StateCheck, fault_words
 from spindle.run.durability import aftercrash, receiver, writing
 from spindle.run.durability.journal import address, read_token
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from spindle.run.durability.receiver import ReceivedJournal
 
 Name = str | os.PathLike[str]
-SYNCS = ("fsync", "fdatasync", "dsync", "fua", "none")
-PATTERNS = ("mixed", "append", "random")
 MOST_WORKERS = 256
 MOST_BATCH = 65_536
 """Writes before a sync."""
@@ -169,8 +168,8 @@ def durability(
     journal: Name,
     *,
     create: str | int | None = None,
-    sync: Literal["fsync", "fdatasync", "dsync", "fua", "none"] = "fsync",
-    pattern: Literal["mixed", "append", "random"] = "mixed",
+    sync: SyncKind = "fsync",
+    pattern: Pattern = "mixed",
     workers: int = 4,
     block: str | int = "4KiB",
     batch: int = 4,

@@ -8,6 +8,7 @@ from typing import IO
 
 import msgspec
 
+from spindle.base.decoding import decode_json
 from spindle.host.outputs import Kind, begins, never
 from spindle.report.render.picture import is_marked
 from spindle.result.completions import COLUMNS
@@ -32,7 +33,7 @@ class _Result(msgspec.Struct):
 def _is_result(file: IO[bytes]) -> bool:
     data = file.read(LARGEST_RESULT)
     try:
-        return msgspec.json.decode(data, type=_Result).tool.name == "spindle"
+        return decode_json(data, _Result).tool.name == "spindle"
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
 

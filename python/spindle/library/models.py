@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from spindle import _core
+from spindle.base.decoding import decode_json
 from spindle.library.arguments import public
 from spindle.library.options import bytes_of, within
 from spindle.library.shown import Printable
@@ -121,4 +120,4 @@ def drives() -> list[str]:
 def drive(name: str) -> Drive:
     """A drive of the catalogue: seek curve (ms over cylinders), transfer rates (B/s over the address space), IOPS over
     request size and queue depth, and the source of each number. Raises `spindle.Error`, with the nearest name."""
-    return msgspec.json.decode(_core.drive_show(name), type=Drive)
+    return decode_json(_core.drive_show(name), Drive)

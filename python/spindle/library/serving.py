@@ -15,9 +15,10 @@ from spindle.library.shown import Printable
 from spindle.report.terminal.serve import page
 from spindle.report.terminal.style import Style
 from spindle.run.errors import Usage
+from spindle.serve.figures import ServeFigures
 from spindle.serve.model import modelled
 from spindle.serve.place import Place, nbd_place
-from spindle.serve.session import ServeFigures, Session
+from spindle.serve.session import Session
 
 SPIN = "50us"
 """Default of `spin=`."""

@@ -1,4 +1,4 @@
-"""The real kernel compared with the simulator: measured cases, repeated, and a grid that runs both ways."""
+"""The simulator compared with the real kernel, in measured cases and a grid, and with published arrays."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from spindle.validation.grid.compare import GridReport
     from spindle.validation.kernel.compare import KernelReport
     from spindle.validation.kernel.runner import Runner
+    from spindle.validation.published.compare import PublishedReport
 
 
 def validate_kernel(
@@ -51,6 +52,13 @@ def validate_grid(only: str = "", *, say: Callable[[str], None] = lambda text: N
         raise Usage(f"{only}: no point of the grid has this in its name; leave it out to see all names")
     with unwinding():
         return report(say, chosen)
+
+
+def validate_published(folder: str | os.PathLike[str]) -> PublishedReport:
+    """Predict the published measurements in a folder's tables. Raises TablesError."""
+    from spindle.validation.published.compare import report
+
+    return report(Path(folder))
 
 
 def grid_plot(report: GridReport) -> Plot:

@@ -75,6 +75,7 @@ CHECKS: dict[str, Check] = {
         Check("other-io", "the device moved bytes that are not the load's", _REAL),
         Check("log", "completions are missing from the log", _REAL),
         Check("preconditioned", "the target was not steady after preconditioning", _REAL),
+        Check("fresh-drive", "a modelled flash drive was fresh: its writes found erased pages", "modelled runs"),
         Check("settings", "a setting changed during the run", _REAL),
         *_of_the_machine("before"),
         *_of_the_machine("during"),

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import msgspec
 from msgspec import Meta, Struct
 
+from spindle.base.decoding import decode_json
 from spindle.result import figures_properties as properties
 from spindle.result.buckets import BUCKETS
 
@@ -388,4 +388,9 @@ class Figures(properties.Figures, Struct, frozen=True, kw_only=True):
 
 def figures_from_json(text: str | bytes) -> Figures:
     """Read what the core wrote."""
-    return msgspec.json.decode(text, type=Figures)
+    return decode_json(text, Figures)
+
+
+def read_back_from_json(text: str | bytes) -> ReadBack:
+    """Read what the core wrote."""
+    return decode_json(text, ReadBack)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-import msgspec
 from msgspec import Struct
 
 from spindle.base import units
@@ -26,11 +25,6 @@ class StateCheck(Struct, frozen=True, kw_only=True):
     def sound(self) -> bool:
         """True if all of it was checked and is correct."""
         return self.read_back.complete and not self.read_back.found.wrong
-
-
-def read_back_from_json(text: str | bytes) -> ReadBack:
-    """Read the core's figures."""
-    return msgspec.json.decode(text, type=ReadBack)
 
 
 def fault_words(found: Iterable[BlockCheck]) -> str:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
+from spindle.base.decoding import decode_json
 from spindle.result import workload_properties as properties
 
 
@@ -406,7 +406,7 @@ PriorityClass = Literal["realtime", "best-effort", "idle"]
 class Priority(Struct, frozen=True, kw_only=True):
     """I/O priority (`ioprio_set(2)`)."""
 
-    class_: PriorityClass = msgspec.field(name="class")
+    class_: PriorityClass = field(name="class")
     """Class."""
     level: int
     """0 (highest) to 7; 0 for idle."""
@@ -616,4 +616,4 @@ class Workload(properties.Workload, Struct, frozen=True, kw_only=True):
 
 def workload_from_json(text: str | bytes) -> Workload:
     """Read what the core wrote."""
-    return msgspec.json.decode(text, type=Workload)
+    return decode_json(text, Workload)

@@ -16,7 +16,7 @@ from spindle.result.search import Curve, CurvePoint
 from spindle.run import openloop
 from spindle.run.errors import Usage
 from spindle.run.resolve import ResolvedWorkload
-from spindle.run.runner import LoadRunner
+from spindle.run.runner import Measurer
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.35, 1.5)
 """Shares of the closed loop's highest rate."""
@@ -56,7 +56,7 @@ def parse_rates(text: str) -> tuple[float, ...]:
 
 
 def curve(
-    runner: LoadRunner,
+    runner: Measurer,
     resolved: ResolvedWorkload,
     rates: Sequence[float] = (),
     *,

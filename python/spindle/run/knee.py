@@ -17,7 +17,7 @@ from statistics import fmean
 from spindle.result.record import Knee, KneePoint, Level, RunRecord, Verdict
 from spindle.run.errors import Usage
 from spindle.run.resolve import ResolvedWorkload
-from spindle.run.runner import LoadRunner
+from spindle.run.runner import Measurer
 
 NEARLY_ALL = 0.95
 """Share of the highest throughput that the knee reaches."""
@@ -47,7 +47,7 @@ class Sweep:
 
 
 def sweep(
-    runner: LoadRunner,
+    runner: Measurer,
     resolved: ResolvedWorkload,
     *,
     largest: int = LARGEST,

@@ -19,7 +19,7 @@ from spindle.run import knee, openloop
 from spindle.run.bounds import needed, seen
 from spindle.run.errors import Usage
 from spindle.run.resolve import ResolvedWorkload
-from spindle.run.runner import LoadRunner
+from spindle.run.runner import Measurer
 
 RUNS = 5
 """Most runs of one point."""
@@ -75,7 +75,7 @@ def fio_latency_target(
 
 
 def search(
-    runner: LoadRunner,
+    runner: Measurer,
     resolved: ResolvedWorkload,
     wanted: LatencySearch,
     *,
@@ -218,7 +218,7 @@ class _Rate:
 class _Course:
     """The state of the search."""
 
-    runner: LoadRunner
+    runner: Measurer
     wanted: LatencySearch
     axis: _Axis
     runs: list[RunRecord]

@@ -11,7 +11,7 @@ from spindle.result.workload import Open
 from spindle.run import knee
 from spindle.run.errors import Usage
 from spindle.run.resolve import ResolvedWorkload
-from spindle.run.runner import LoadRunner
+from spindle.run.runner import Measurer
 
 LARGEST = 256
 """Largest number of outstanding requests in the closed loop."""
@@ -55,7 +55,7 @@ def refuse_paced(resolved: ResolvedWorkload, option: str, *, open_loop: bool) ->
 
 
 def shares_of(
-    runner: LoadRunner,
+    runner: Measurer,
     resolved: ResolvedWorkload,
     runs: list[RunRecord],
     *,

@@ -48,7 +48,14 @@ class LoadResult:
     """True if a person stopped it."""
 
 
-class LoadRunner(Protocol):
+class Measurer(Protocol):
+    """Something that runs one load after another."""
+
+    def measure(self, resolved: ResolvedWorkload, label: str | None = None) -> LoadResult:
+        """Run one load."""
+
+
+class LoadRunner(Measurer, Protocol):
     """An open target. Its loads share one claim, so no other process can use it in between."""
 
     watch: Watch

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from spindle import _core
+from spindle.base.decoding import decode_json
 from spindle.result.figures import Figures
 from spindle.run.errors import Usage
 
 LARGEST_FILE_BYTES = 1 << 20
 """Machine files are shorter."""
+
+
+class FlashCounters(Struct, frozen=True, kw_only=True):
+    """Work of a flash drive over the whole run, ramp included."""
+
+    state: str
+    written_bytes: int
+    moved_bytes: int
+    padded_bytes: int
+    slc_bytes: int
+    erases: int
 
 
 class DriveCounters(Struct, frozen=True, kw_only=True):
@@ -25,6 +37,8 @@ class DriveCounters(Struct, frozen=True, kw_only=True):
     flushes: int
     read_bytes: int
     write_bytes: int
+    discards: int
+    discard_bytes: int
     back_merges: int
     front_merges: int
     request_merges: int
@@ -36,6 +50,7 @@ class DriveCounters(Struct, frozen=True, kw_only=True):
     rotation_ns: int
     transfer_ns: int
     busy_ns: int
+    flash: FlashCounters | None
     from_medium: int
     from_buffer: int
     partly_buffer: int
@@ -56,12 +71,20 @@ class Rebuild(Struct, frozen=True, kw_only=True):
     finished_ns: int | None
 
 
+class PageCacheBytes(Struct, frozen=True, kw_only=True):
+    """Bytes that the page cache read and wrote over the whole run."""
+
+    read_bytes: int
+    write_bytes: int
+
+
 class SimulatedRun(Struct, frozen=True, kw_only=True):
     """The result of a run on a modelled machine."""
 
     run: Figures
     drives: list[DriveCounters]
     rebuild: Rebuild | None
+    page_cache: PageCacheBytes | None
     capacity: int
     events: int
 
@@ -78,6 +101,12 @@ class MachineDescription(Struct, frozen=True, kw_only=True):
     level: str | None
     queue_depth: int
     cache_bytes: int
+    flash_states: list[str | None]
+
+    @property
+    def flash_detail(self) -> dict[str, Any]:
+        """The states of the drives, if one of them is a flash drive, for the description of a target."""
+        return {"flash_states": self.flash_states} if any(self.flash_states) else {}
 
 
 def machine_text(target: str) -> str:
@@ -107,9 +136,9 @@ def machine_text(target: str) -> str:
 
 def describe(machine: _core.Machine) -> MachineDescription:
     """Describe a machine before it runs."""
-    return msgspec.json.decode(machine.to_json(), type=MachineDescription)
+    return decode_json(machine.to_json(), MachineDescription)
 
 
 def read_figures(text: str) -> SimulatedRun:
     """Read the core's figures."""
-    return msgspec.json.decode(text, type=SimulatedRun)
+    return decode_json(text, SimulatedRun)

@@ -14,8 +14,8 @@ from spindle.host.errors import TargetError
 from spindle.host.guard import OpenTarget, StreamAccess, open_target
 from spindle.host.outputs import Output
 from spindle.host.signals import Stopped
-from spindle.result.figures import ReadBack
-from spindle.result.verification import StateCheck, read_back_from_json
+from spindle.result.figures import ReadBack, read_back_from_json
+from spindle.result.verification import StateCheck
 from spindle.run.errors import Usage
 from spindle.run.watch import Watch
 

@@ -6,57 +6,21 @@ import os
 import time
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 import msgspec
-from msgspec import Struct
 
 from spindle import _core
 from spindle.host.signals import held_back
 
 from .contents import open_contents
+from .figures import ServeFigures, serve_figures_from_json
 from .place import Place
 
 _PIECE_S = 0.5
 """Signals are seen so often at least."""
 _END_S = 60.0
 """Longest time that a server may need to end."""
-
-
-class Counts(Struct, frozen=True, kw_only=True):
-    """Requests that the drive has done (`crates/disk/src/disk.rs`)."""
-
-    reads: int
-    writes: int
-    flushes: int
-    discards: int
-    write_zeroes: int
-    read_bytes: int
-    written_bytes: int
-
-
-class Lateness(Struct, frozen=True, kw_only=True):
-    """From the model's time of a completion to the end of its delivery, nanoseconds."""
-
-    mean_ns: float
-    p50_ns: int
-    p99_ns: int
-    max_ns: int
-
-
-class ServeFigures(Struct, frozen=True, kw_only=True):
-    """Figures of a server (`crates/disk/src/serve/mod.rs`), and its CPU time."""
-
-    model: str
-    bytes: int
-    queue_depth: int
-    elapsed_ns: int
-    clients: int
-    dropped: int
-    problem: str | None
-    counts: Counts
-    lateness: Lateness | None
-    memory_bytes: int
-    cpu_s: float = 0.0
 
 
 class Session:
@@ -97,7 +61,7 @@ class Session:
                 finally:
                     self.place.remove(self._made)
                     self._close()
-            figures = msgspec.json.decode(text, type=ServeFigures)
+            figures = serve_figures_from_json(text)
             self.figures = msgspec.structs.replace(figures, cpu_s=time.process_time() - self._cpu_s)
         return self.figures
 
@@ -106,7 +70,7 @@ class Session:
             os.close(self._fd)
             self._fd = None
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

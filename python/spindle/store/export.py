@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, Table, select
 
 from . import schema
+from .columns import SEAL
 from .errors import StoreUsage
 from .metrics import metrics_of
 from .selection import SelectedRecord, in_pieces
@@ -129,7 +130,7 @@ def typed(arrow: Any, column: Sequence[Any]) -> Any:
 def _sheet(
     connection: Connection, table: Table, owner: str, keys: Sequence[int], without: tuple[str, ...] = ()
 ) -> Sheet:
-    columns = [column for column in table.c if column.name not in (*without, schema.SEAL)]
+    columns = [column for column in table.c if column.name not in (*without, SEAL)]
     order = list(table.primary_key.columns)
     rows: list[tuple[Any, ...]] = []
     for some in in_pieces(list(keys)):

@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, func, select
 
+from spindle.base.decoding import decode_json
+
 from . import schema
 from .adding import opened
 from .metrics import metrics_of
@@ -86,7 +88,7 @@ def _names_of_phased(connection: Connection, chosen: list[SelectedRecord]) -> di
         body = connection.execute(select(table.body).where(table.key == key)).scalar_one()
         # `spindle store check` reports a damaged document; the list goes on.
         with suppress(zlib.error, msgspec.MsgspecError, ValueError):
-            found[key] = msgspec.json.decode(opened(body), type=_PhasesHead).workload.name
+            found[key] = decode_json(opened(body), _PhasesHead).workload.name
     return found
 
 

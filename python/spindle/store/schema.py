@@ -17,70 +17,11 @@ the rest is in the documents. Columns of devices are iostat's, `/` and `-` writt
 
 from __future__ import annotations
 
-from typing import Any
+from sqlalchemy import Column, Double, Index, LargeBinary, Table, UniqueConstraint
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Double,
-    ForeignKey,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    Table,
-    Text,
-    UniqueConstraint,
-)
+from .columns import CLUSTERED, belongs, bigs, key, named, numbers, ordinals, refers, seal, smalls, tables, texts
 
-metadata = MetaData(
-    naming_convention={
-        "pk": "pk_%(table_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-    }
-)
-
-CLUSTERED: dict[str, Any] = {"sqlite_with_rowid": False}
-"""SQLite: rows are in the order of their key, which is not stored twice."""
-
-Key = BigInteger().with_variant(Integer, "sqlite")
-"""SQLite numbers rows by itself only in a column of type INTEGER."""
-
-
-def _key() -> Column[int]:
-    return Column("key", Key, primary_key=True)
-
-
-def _belongs(table: str, *, primary: bool = False, name: str | None = None) -> Column[int]:
-    """A reference to a row of another table; the row is deleted with it."""
-    column = name or f"{table.removesuffix('s')}_key"
-    return Column(column, Key, ForeignKey(f"{table}.key", ondelete="CASCADE"), primary_key=primary, nullable=False)
-
-
-def _text(name: str, *, nullable: bool = False, unique: bool = False) -> Column[str]:
-    return Column(name, Text, nullable=nullable, unique=unique)
-
-
-def _big(name: str, *, nullable: bool = False, primary: bool = False) -> Column[int]:
-    return Column(name, BigInteger, nullable=nullable, primary_key=primary, autoincrement=False)
-
-
-def _number(name: str, *, nullable: bool = False) -> Column[float]:
-    return Column(name, Double, nullable=nullable)
-
-
-def _ordinal(name: str) -> Column[int]:
-    return Column(name, Integer, primary_key=True, autoincrement=False)
-
-
-SEAL = "seal"
-
-
-def _seal() -> Column[int]:
-    """See spindle.store.seal."""
-    return Column(SEAL, BigInteger, nullable=True)
+metadata = tables()
 
 
 def _iostat() -> dict[str, str]:
@@ -101,68 +42,51 @@ IOSTAT = _iostat()
 records = Table(
     "records",
     metadata,
-    _key(),
-    _text("id", unique=True),
-    _text("kind"),
-    _text("started"),
-    _text("workload"),
-    _text("target"),
-    _text("level"),
-    _text("version"),
-    _text("sha256"),
-    Column("size_bytes", Integer, nullable=False),
+    key(),
+    *texts("id", unique=True),
+    *texts("kind", "started", "workload", "target", "level", "version", "sha256"),
+    *smalls("size_bytes"),
     Column("body", LargeBinary, nullable=False),
-    _text("added"),
-    _text("source", nullable=True),
-    _seal(),
+    *texts("added"),
+    *texts("source", nullable=True),
+    seal(),
     Index("ix_records_sha256", "sha256"),
     Index("ix_records_started", "started", "key"),
 )
 """`body`: the document, zlib; `sha256` and `size_bytes` are of the document itself. `added`: when it was stored."""
 
-settings_sets = Table("settings_sets", metadata, _key(), _text("sha256", unique=True))
+settings_sets = Table("settings_sets", metadata, key(), *texts("sha256", unique=True))
 
 settings = Table(
     "settings",
     metadata,
-    _belongs("settings_sets", primary=True, name="set_key"),
-    Column("name", Text, primary_key=True),
-    _text("value"),
+    belongs("settings_sets", primary=True, name="set_key"),
+    *named("name"),
+    *texts("value"),
     Index("ix_settings_name_value", "name", "value"),
     **CLUSTERED,
 )
 
-environments = Table("environments", metadata, _key(), _text("sha256", unique=True), _text("body"))
+environments = Table("environments", metadata, key(), *texts("sha256", unique=True), *texts("body"))
 """`body`: JSON."""
 
 runs = Table(
     "runs",
     metadata,
-    _key(),
-    _belongs("records"),
-    Column("ordinal", Integer, nullable=False),
-    _text("id"),
-    _text("started"),
-    _text("workload"),
-    _text("target"),
-    _text("target_kind"),
-    _big("target_bytes"),
-    _text("seed"),
-    _text("engine"),
-    _text("ended_by"),
-    _text("level"),
-    _big("measured_ns"),
-    _big("elapsed_ns"),
-    _big("requests"),
-    _number("iops"),
-    _number("bytes_per_s"),
-    _number("mean_latency_ns", nullable=True),
-    _big("cpu_user_ns"),
-    _big("cpu_system_ns"),
-    _big("fetched_bytes", nullable=True),
-    Column("settings_key", Key, ForeignKey("settings_sets.key"), nullable=False),
-    Column("settings_after_key", Key, ForeignKey("settings_sets.key"), nullable=False),
-    Column("environment_key", Key, ForeignKey("environments.key"), nullable=False),
+    key(),
+    belongs("records"),
+    *smalls("ordinal"),
+    *texts("id", "started", "workload", "target", "target_kind"),
+    *bigs("target_bytes"),
+    *texts("seed", "engine", "ended_by", "level"),
+    *bigs("measured_ns", "elapsed_ns", "requests"),
+    *numbers("iops", "bytes_per_s"),
+    *numbers("mean_latency_ns", nullable=True),
+    *bigs("cpu_user_ns", "cpu_system_ns"),
+    *bigs("fetched_bytes", nullable=True),
+    refers("settings_key", "settings_sets"),
+    refers("settings_after_key", "settings_sets"),
+    refers("environment_key", "environments"),
     UniqueConstraint("record_key", "ordinal"),
     Index("ix_runs_settings_key", "settings_key"),
 )
@@ -171,9 +95,9 @@ runs = Table(
 metrics = Table(
     "metrics",
     metadata,
-    _belongs("records", primary=True),
-    Column("name", Text, primary_key=True),
-    _number("value"),
+    belongs("records", primary=True),
+    *named("name"),
+    *numbers("value"),
     **CLUSTERED,
 )
 """Every metric of a record, by the names of spindle.stats.metric."""
@@ -181,39 +105,32 @@ metrics = Table(
 streams = Table(
     "streams",
     metadata,
-    _belongs("runs", primary=True),
-    _ordinal("stream"),
-    _text("name"),
-    _big("measured_ns"),
-    _big("total_read_bytes"),
-    _big("total_write_bytes"),
-    _big("total_bytes"),
-    _number("mean_outstanding"),
-    _big("max_lag_ns"),
-    Column("workers", Integer, nullable=True),
-    Column("depth", Integer, nullable=True),
-    _text("pattern", nullable=True),
-    _number("mean_size_bytes", nullable=True),
-    _number("write_fraction", nullable=True),
-    Column("direct", Integer, nullable=True),
-    _big("errors"),
+    belongs("runs", primary=True),
+    *ordinals("stream"),
+    *texts("name"),
+    *bigs("measured_ns", "total_read_bytes", "total_write_bytes", "total_bytes"),
+    *numbers("mean_outstanding"),
+    *bigs("max_lag_ns"),
+    *smalls("workers", "depth", nullable=True),
+    *texts("pattern", nullable=True),
+    *numbers("mean_size_bytes", "write_fraction", nullable=True),
+    *smalls("direct", nullable=True),
+    *bigs("errors"),
     **CLUSTERED,
 )
 
 operations = Table(
     "operations",
     metadata,
-    _belongs("runs", primary=True),
-    _ordinal("stream"),
-    Column("operation", Text, primary_key=True),
-    _big("requests"),
-    _big("bytes"),
-    _number("iops"),
-    _number("bytes_per_s"),
-    _big("min_ns"),
-    _number("mean_ns"),
-    _big("max_ns"),
-    _number("sdev_ns"),
+    belongs("runs", primary=True),
+    *ordinals("stream"),
+    *named("operation"),
+    *bigs("requests", "bytes"),
+    *numbers("iops", "bytes_per_s"),
+    *bigs("min_ns"),
+    *numbers("mean_ns"),
+    *bigs("max_ns"),
+    *numbers("sdev_ns"),
     **CLUSTERED,
 )
 """Operations of each stream: read, write, trim, zero, fsync; latencies from issue or intended start to completion."""
@@ -221,22 +138,21 @@ operations = Table(
 percentiles = Table(
     "percentiles",
     metadata,
-    _belongs("runs", primary=True),
-    _ordinal("stream"),
-    Column("operation", Text, primary_key=True),
+    belongs("runs", primary=True),
+    *ordinals("stream"),
+    *named("operation"),
     Column("percentile", Double, primary_key=True),
-    _big("ns"),
+    *bigs("ns"),
     **CLUSTERED,
 )
 
 histograms = Table(
     "histograms",
     metadata,
-    _belongs("runs", primary=True),
-    _ordinal("stream"),
-    Column("operation", Text, primary_key=True),
-    Column("kind", Text, primary_key=True),
-    _text("hdr"),
+    belongs("runs", primary=True),
+    *ordinals("stream"),
+    *named("operation", "kind"),
+    *texts("hdr"),
     **CLUSTERED,
 )
 """HdrHistogram V2, deflated, base64; `kind`: latency, or (open loop) service."""
@@ -244,18 +160,19 @@ histograms = Table(
 intervals = Table(
     "intervals",
     metadata,
-    _belongs("runs", primary=True),
-    _ordinal("interval"),
-    _ordinal("stream"),
-    _big("start_ns"),
-    _big("length_ns"),
-    _big("reads"),
-    _big("writes"),
-    _big("read_bytes"),
-    _big("write_bytes"),
-    _big("read_latency_ns"),
-    _big("write_latency_ns"),
-    _big("max_latency_ns"),
+    belongs("runs", primary=True),
+    *ordinals("interval", "stream"),
+    *bigs(
+        "start_ns",
+        "length_ns",
+        "reads",
+        "writes",
+        "read_bytes",
+        "write_bytes",
+        "read_latency_ns",
+        "write_latency_ns",
+        "max_latency_ns",
+    ),
     **CLUSTERED,
 )
 """The series; latencies are sums over the interval's requests."""
@@ -269,13 +186,12 @@ COUNTERS = (
 devices = Table(
     "devices",
     metadata,
-    _belongs("runs", primary=True),
-    _ordinal("device"),
-    _text("name"),
-    _text("role"),
-    _number("seconds"),
-    *(_number(name, nullable=True) for name in COUNTERS),
-    *(_number(name, nullable=True) for name in IOSTAT),
+    belongs("runs", primary=True),
+    *ordinals("device"),
+    *texts("name", "role"),
+    *numbers("seconds"),
+    *numbers(*COUNTERS, nullable=True),
+    *numbers(*IOSTAT, nullable=True),
     **CLUSTERED,
 )
 
@@ -285,13 +201,12 @@ LEGACY = {"await": "await", "svctm": "svctm", "avgrq_sz": "avgrq-sz"}
 device_intervals = Table(
     "device_intervals",
     metadata,
-    _belongs("records", primary=True),
-    _ordinal("run_ordinal"),
-    Column("device", Text, primary_key=True),
-    _ordinal("number"),
-    _number("end_s", nullable=True),
-    _number("seconds", nullable=True),
-    *(_number(name, nullable=True) for name in (*IOSTAT, *LEGACY)),
+    belongs("records", primary=True),
+    *ordinals("run_ordinal"),
+    *named("device"),
+    *ordinals("number"),
+    *numbers("end_s", "seconds", nullable=True),
+    *numbers(*IOSTAT, *LEGACY, nullable=True),
     **CLUSTERED,
 )
 """Devices interval by interval during a run, or in an imported log. `end_s`: since the load began."""
@@ -299,14 +214,10 @@ device_intervals = Table(
 verdicts = Table(
     "verdicts",
     metadata,
-    _belongs("records", primary=True),
-    _ordinal("ordinal"),
-    Column("run_ordinal", Integer, nullable=True),
-    _text("check_name"),
-    _text("level"),
-    _text("evidence"),
-    _text("advice"),
-    _text("numbers"),
+    belongs("records", primary=True),
+    *ordinals("ordinal"),
+    *smalls("run_ordinal", nullable=True),
+    *texts("check_name", "level", "evidence", "advice", "numbers"),
     Index("ix_verdicts_check_name_level", "check_name", "level"),
     **CLUSTERED,
 )
@@ -315,9 +226,9 @@ verdicts = Table(
 tags = Table(
     "tags",
     metadata,
-    Column("tag", Text, primary_key=True),
-    _belongs("records", primary=True),
-    _seal(),
+    *named("tag"),
+    belongs("records", primary=True),
+    seal(),
     Index("ix_tags_record_key", "record_key"),
     **CLUSTERED,
 )
@@ -325,15 +236,13 @@ tags = Table(
 artefacts = Table(
     "artefacts",
     metadata,
-    _key(),
-    _belongs("records"),
-    _text("name"),
-    _text("media_type"),
-    _text("sha256"),
-    _big("size_bytes"),
+    key(),
+    belongs("records"),
+    *texts("name", "media_type", "sha256"),
+    *bigs("size_bytes"),
     Column("body", LargeBinary, nullable=True),
-    _text("path", nullable=True),
-    _seal(),
+    *texts("path", nullable=True),
+    seal(),
     UniqueConstraint("record_key", "name"),
 )
 """Files that belong to a record: the content, or its `path`."""
@@ -341,17 +250,12 @@ artefacts = Table(
 campaigns = Table(
     "campaigns",
     metadata,
-    _key(),
-    _text("id", unique=True),
-    _text("name", unique=True),
-    _text("plan"),
-    _text("seed"),
-    _text("created"),
-    _text("state"),
-    _text("detail"),
-    _text("holder", nullable=True),
-    Column("planned", Integer, nullable=True),
-    _seal(),
+    key(),
+    *texts("id", "name", unique=True),
+    *texts("plan", "seed", "created", "state", "detail"),
+    *texts("holder", nullable=True),
+    *smalls("planned", nullable=True),
+    seal(),
 )
 """`plan`: the text of the plan; `detail`: JSON of the campaign's program; `holder`: the process that runs it now;
 `planned`: its number of trials.
@@ -360,14 +264,11 @@ campaigns = Table(
 trials = Table(
     "trials",
     metadata,
-    _key(),
-    _belongs("campaigns"),
-    Column("number", Integer, nullable=False),
-    Column("block", Integer, nullable=False),
-    _text("cell"),
-    _text("detail"),
-    _text("state"),
-    _seal(),
+    key(),
+    belongs("campaigns"),
+    *smalls("number", "block"),
+    *texts("cell", "detail", "state"),
+    seal(),
     UniqueConstraint("campaign_key", "number"),
 )
 """In order. `cell`: JSON of factor -> level; `detail`: JSON of the campaign's program."""
@@ -375,9 +276,9 @@ trials = Table(
 trial_factors = Table(
     "trial_factors",
     metadata,
-    _belongs("trials", primary=True),
-    Column("factor", Text, primary_key=True),
-    _text("level"),
+    belongs("trials", primary=True),
+    *named("factor"),
+    *texts("level"),
     Index("ix_trial_factors_factor_level", "factor", "level"),
     **CLUSTERED,
 )
@@ -385,14 +286,13 @@ trial_factors = Table(
 attempts = Table(
     "attempts",
     metadata,
-    _belongs("trials", primary=True),
-    _ordinal("attempt"),
-    _text("state"),
-    _text("reason"),
-    Column("record_key", Key, ForeignKey("records.key"), nullable=True),
-    _text("started"),
-    _text("ended", nullable=True),
-    _seal(),
+    belongs("trials", primary=True),
+    *ordinals("attempt"),
+    *texts("state", "reason"),
+    refers("record_key", "records", nullable=True),
+    *texts("started"),
+    *texts("ended", nullable=True),
+    seal(),
     Index("ix_attempts_record_key", "record_key"),
     **CLUSTERED,
 )
@@ -401,28 +301,27 @@ attempts = Table(
 recordings = Table(
     "recordings",
     metadata,
-    _key(),
-    _text("id", unique=True),
-    _text("started"),
-    _text("about"),
-    _number("interval_s"),
-    _text("host"),
-    Column("trial_key", Key, ForeignKey("trials.key", ondelete="CASCADE"), nullable=True),
-    Column("attempt", Integer, nullable=True),
-    _seal(),
+    key(),
+    *texts("id", unique=True),
+    *texts("started", "about"),
+    *numbers("interval_s"),
+    *texts("host"),
+    belongs("trials", nullable=True),
+    *smalls("attempt", nullable=True),
+    seal(),
     Index("ix_recordings_trial_key", "trial_key"),
 )
 
 samples = Table(
     "samples",
     metadata,
-    _belongs("recordings", primary=True),
-    Column("device", Text, primary_key=True),
-    _big("start_ns", primary=True),
-    _number("seconds"),
-    _text("label"),
-    *(_number(name, nullable=True) for name in IOSTAT),
-    _seal(),
+    belongs("recordings", primary=True),
+    *named("device"),
+    *bigs("start_ns", primary=True),
+    *numbers("seconds"),
+    *texts("label"),
+    *numbers(*IOSTAT, nullable=True),
+    seal(),
     **CLUSTERED,
 )
 """One device over one interval. `start_ns`: after the start of the recording; `label`: a state at that time."""
@@ -443,11 +342,11 @@ MACHINE = {
 machine_samples = Table(
     "machine_samples",
     metadata,
-    _belongs("recordings", primary=True),
-    _big("start_ns", primary=True),
-    _number("seconds"),
-    *(_number(name, nullable=True) for name in MACHINE),
-    _seal(),
+    belongs("recordings", primary=True),
+    *bigs("start_ns", primary=True),
+    *numbers("seconds"),
+    *numbers(*MACHINE, nullable=True),
+    seal(),
     **CLUSTERED,
 )
 """The whole machine over one interval."""

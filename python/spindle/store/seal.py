@@ -16,10 +16,10 @@ import msgspec
 from sqlalchemy import Column, ColumnElement, Connection, Double, LargeBinary, Table, bindparam, select, update
 
 from . import schema
+from .columns import SEAL
 from .database import insert_new, insert_row
 from .errors import StoreError
 
-SEAL = schema.SEAL
 SEALED = tuple(table for table in schema.metadata.sorted_tables if SEAL in table.c)
 Row = Mapping[str, Any]
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 from sqlalchemy import Connection, Select, select
 
+from spindle.base.decoding import decode_json
 from spindle.result.document import decode
 from spindle.result.record import Level, Record
 
@@ -278,7 +279,7 @@ def _of_campaign(connection: Connection, store: Store, asked: Selection) -> list
         .where(trials.campaign_key == campaign.key, attempts.state == "done")
         .order_by(trials.number)
     )
-    rows = [(row, msgspec.json.decode(row.cell, type=dict[str, str])) for row in connection.execute(query)]
+    rows = [(row, decode_json(row.cell, dict[str, str])) for row in connection.execute(query)]
     _check_levels(connection, campaign.key, asked)
     chosen = [(row, cell) for row, cell in rows if all(cell.get(factor) == level for factor, level in asked.levels)]
     if not chosen:

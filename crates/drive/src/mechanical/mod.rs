@@ -77,6 +77,12 @@ pub struct Mechanical {
     arm: Arm,
     /// Time at which the mechanism is done with its command; read-ahead may follow.
     free_ns: u64,
+    /// Time at which the electronics are ready to choose; `None` while they have nothing to choose from.
+    choice_ns: Option<u64>,
+    /// Time of the electronics for the command being taken up that passed before it was.
+    chosen_in_ns: u64,
+    /// Commands taken up since the last cached write while host's writes or flushes waited for the cache.
+    ahead_of_cached: u32,
     bus_free_ns: u64,
     last_was_read: bool,
     outstanding: u32,
@@ -93,6 +99,7 @@ pub struct Mechanical {
     dirty_order: u64,
     blocked: Vec<Waiting>,
     flushes: Vec<Flush>,
+    /// The next to be reported is the last.
     finished: Vec<Completion>,
     runs: Vec<Run>,
 }
@@ -119,6 +126,9 @@ impl Mechanical {
             queue: params.queue,
             arm: Arm::default(),
             free_ns: 0,
+            choice_ns: None,
+            chosen_in_ns: 0,
+            ahead_of_cached: 0,
             bus_free_ns: 0,
             last_was_read: true,
             outstanding: 0,
@@ -159,19 +169,23 @@ impl Mechanical {
     fn finish(&mut self, completion: Completion) {
         let at = self
             .finished
-            .partition_point(|other| other.finish_ns <= completion.finish_ns);
+            .partition_point(|other| other.finish_ns > completion.finish_ns);
         self.finished.insert(at, completion);
     }
 
     fn is_idle(&self, now_ns: u64) -> bool {
         now_ns >= self.free_ns
+            && self.choice_ns.is_none()
             && self.waiting.is_empty()
             && self.flushes.is_empty()
             && self.blocked.is_empty()
     }
 
-    /// Time at which the mechanism next takes up a command.
+    /// Time at which the mechanism next takes up a command, or the electronics begin to choose one.
     fn dispatch_ns(&self) -> Option<u64> {
+        if self.choice_ns.is_some() {
+            return self.choice_ns;
+        }
         let at = if !self.waiting.is_empty() {
             Some(self.free_ns)
         } else {
@@ -184,23 +198,44 @@ impl Mechanical {
         match (at, self.destage) {
             (Some(at), _) => Some(at),
             // A command waits for the data being written.
-            (None, Some(destage)) if !self.flushes.is_empty() || !self.blocked.is_empty() => {
-                Some(destage.end_ns)
-            }
+            (None, Some(destage)) if self.pressed() => Some(destage.end_ns),
             _ => None,
         }
     }
 
-    /// Takes up the next command at `now_ns`.
+    /// Commands of the host wait for cached writes to reach the medium.
+    fn pressed(&self) -> bool {
+        !self.blocked.is_empty() || !self.flushes.is_empty()
+    }
+
+    /// Goes on at `now_ns`: with what needs no choice, then, when the electronics are ready, with the best of all that
+    /// has come until then. A host has replaced the command that ended before by that time.
     fn dispatch(&mut self, now_ns: u64) {
         self.settle(now_ns);
-        if let Some(index) = self.next_in_line(now_ns) {
-            let write = self.dirty.swap_remove(index);
-            self.write_out(now_ns, now_ns, write);
-            return;
+        self.chosen_in_ns = 0;
+        if self.choice_ns.take().is_some() {
+            self.chosen_in_ns = self.overheads.dispatch_ns;
+        } else {
+            if let Some(index) = self.next_in_line(now_ns) {
+                let write = self.dirty.swap_remove(index);
+                self.write_out(now_ns, write);
+                return;
+            }
+            if self.overheads.dispatch_ns > 0 {
+                if let Some(index) = self.next_on_the_way(now_ns) {
+                    self.take_up(now_ns, index);
+                } else {
+                    self.begin_choice(now_ns);
+                }
+                return;
+            }
         }
-        let pressed = !self.blocked.is_empty() || !self.flushes.is_empty();
-        let waiting = self.next_waiting(now_ns);
+        let pressed = self.pressed();
+        let waiting = if self.is_cached_turn() {
+            None
+        } else {
+            self.next_waiting(now_ns)
+        };
         let dirty = if waiting.is_none() || pressed {
             self.next_dirty(now_ns)
         } else {
@@ -208,26 +243,50 @@ impl Mechanical {
         };
         match (waiting, dirty) {
             (Some((index, ns)), dirty) if dirty.is_none_or(|(_, other)| ns <= other) => {
-                let wait = self.waiting.swap_remove(index);
-                self.serve(now_ns, wait, false);
+                self.take_up(now_ns, index);
             }
             (_, Some((index, _))) => {
+                self.ahead_of_cached = 0;
                 let write = self.dirty.swap_remove(index);
-                self.write_out(now_ns, now_ns + self.overheads.dispatch_ns, write);
+                self.write_out(now_ns, write);
             }
-            _ => {}
+            // The turn of cached writes, but all are still on the bus.
+            _ => {
+                if let Some((index, _)) = self.next_waiting(now_ns) {
+                    self.take_up(now_ns, index);
+                }
+            }
         }
     }
 
-    /// Time at which the electronics let the arm leave for a command taken up at `now_ns`.
-    #[inline]
-    fn leave_ns(&self, now_ns: u64, ready_ns: u64, at_once: bool) -> u64 {
-        let dispatched_ns = if at_once {
-            now_ns
+    /// The electronics begin to choose. Read-ahead ends if commands wait: it must not carry the heads to another track.
+    fn begin_choice(&mut self, now_ns: u64) {
+        let mut stopped_ns = now_ns;
+        if !self.waiting.is_empty() {
+            stopped_ns = self.stop_stream(now_ns);
+        } else if !self.dirty.iter().any(|write| write.ready_ns <= now_ns) {
+            return;
+        }
+        self.choice_ns = Some(stopped_ns.max(now_ns + self.overheads.dispatch_ns));
+    }
+
+    /// While commands wait for the cache, a cached write goes after so many commands of the queue, however far away it is:
+    /// by nearness alone, writes far from where reads keep the heads would stay in the cache and fill it.
+    fn is_cached_turn(&self) -> bool {
+        self.pressed()
+            && self.ahead_of_cached >= self.queue.ahead_of_cached
+            && !self.dirty.is_empty()
+    }
+
+    /// Takes a waiting command up.
+    fn take_up(&mut self, now_ns: u64, index: usize) {
+        self.ahead_of_cached = if self.pressed() {
+            self.ahead_of_cached.saturating_add(1)
         } else {
-            now_ns + self.overheads.dispatch_ns
+            0
         };
-        dispatched_ns.max(ready_ns)
+        let wait = self.waiting.swap_remove(index);
+        self.serve(now_ns, wait, false);
     }
 
     /// Position of the heads, read-ahead included.
@@ -243,27 +302,27 @@ impl Mechanical {
 
     /// Ends read-ahead at `now_ns`; returns the time at which the heads can leave.
     fn stop_stream(&mut self, now_ns: u64) -> u64 {
-        let Some(stream) = self.stream.take() else {
+        let Some(stream) = &mut self.stream else {
             return now_ns;
         };
         let cut = stream.cut(&self.mechanics, now_ns, self.buffer.stop_in_block);
+        let segment = stream.segment;
+        self.stream = None;
         self.arm = cut.arm;
-        self.segments.fill(stream.segment, cut.end);
-        self.segments.settle(stream.segment);
+        self.segments.fill(segment, cut.end);
+        self.segments.settle(segment);
         cut.stop_ns
     }
 
     /// Updates the position of read-ahead.
     fn catch_up(&mut self, now_ns: u64) {
-        if let Some(mut stream) = self.stream {
+        if let Some(stream) = &mut self.stream {
             let end = stream.progress(&self.mechanics, now_ns);
             self.segments.fill(stream.segment, end);
             if stream.is_over(now_ns) {
                 self.arm = stream.run().arm;
                 self.segments.settle(stream.segment);
                 self.stream = None;
-            } else {
-                self.stream = Some(stream);
             }
         }
     }
@@ -272,7 +331,7 @@ impl Mechanical {
         self.catch_up(now_ns);
         match wait.command.op {
             Op::Read => self.serve_read(now_ns, &wait, at_once),
-            Op::Write | Op::Flush => self.serve_write(now_ns, &wait, at_once),
+            Op::Write | Op::Flush | Op::Discard => self.serve_write(now_ns, &wait, at_once),
         }
     }
 
@@ -289,10 +348,12 @@ impl Mechanical {
         wait_ns: u64,
         tail_ns: u64,
     ) {
-        let queue_ns = now_ns - wait.submit_ns;
+        let waited_ns = now_ns - wait.submit_ns;
+        let chosen_in_ns = self.chosen_in_ns.min(waited_ns);
+        let queue_ns = waited_ns - chosen_in_ns;
         let overhead_ns = before_ns + tail_ns;
         let transfer_ns = (finish_ns - now_ns).saturating_sub(overhead_ns + seek_ns + wait_ns);
-        let overhead_ns = finish_ns - now_ns - seek_ns - wait_ns - transfer_ns;
+        let overhead_ns = finish_ns - now_ns - seek_ns - wait_ns - transfer_ns + chosen_in_ns;
         self.finish(Completion {
             id: wait.command.id,
             op: wait.command.op,
@@ -311,6 +372,7 @@ impl Mechanical {
 
     /// Handles a command that has just come.
     fn arrive(&mut self, wait: Waiting, now_ns: u64) {
+        self.chosen_in_ns = 0;
         let command = wait.command;
         match command.op {
             Op::Flush => {
@@ -343,20 +405,19 @@ impl Mechanical {
 
     /// True if read-ahead has to go on for a while before this command can be taken up; the mechanism then counts as busy.
     fn must_read_on(&mut self, command: &Command, now_ns: u64) -> bool {
-        let Some(mut stream) = self.stream else {
+        let Some(stream) = &mut self.stream else {
             return false;
         };
         let end = stream.progress(&self.mechanics, now_ns);
         if end >= stream.least || stream.is_over(now_ns) {
             return false;
         }
-        let segment = *self.segments.get(stream.segment);
+        let segment = self.segments.get(stream.segment);
         if command.op == Op::Read && (segment.start..=end).contains(&command.lbn) {
             return false;
         }
         self.free_ns = stream.reached_ns(&self.mechanics, stream.least);
         stream.limit = stream.least;
-        self.stream = Some(stream);
         true
     }
 
@@ -391,6 +452,9 @@ impl Device for Mechanical {
 
     fn submit(&mut self, now_ns: u64, command: Command) -> Result<(), SubmitError> {
         check(self, &command)?;
+        if command.op == Op::Discard {
+            return Err(SubmitError::Discard);
+        }
         self.outstanding += 1;
         self.arrivals += 1;
         let at_ns = now_ns + self.overheads.command_ns;
@@ -401,7 +465,7 @@ impl Device for Mechanical {
                 self.overheads.read_miss.after(after),
                 self.overheads.read_disconnect.after(after),
             ),
-            Op::Flush => (self.overheads.write_miss.after(after), 0),
+            Op::Flush | Op::Discard => (self.overheads.write_miss.after(after), 0),
             Op::Write => {
                 let cached =
                     self.buffer.write_back != WriteBack::Through && !command.force_unit_access;
@@ -431,7 +495,7 @@ impl Device for Mechanical {
     }
 
     fn next_event_ns(&self) -> Option<u64> {
-        let finish = self.finished.first().map(|completion| completion.finish_ns);
+        let finish = self.finished.last().map(|completion| completion.finish_ns);
         match (finish, self.dispatch_ns()) {
             (Some(finish), Some(dispatch)) => Some(finish.min(dispatch)),
             (finish, dispatch) => finish.or(dispatch),
@@ -442,14 +506,16 @@ impl Device for Mechanical {
         loop {
             let finish = self
                 .finished
-                .first()
+                .last()
                 .map_or(u64::MAX, |completion| completion.finish_ns);
             let dispatch = self.dispatch_ns().unwrap_or(u64::MAX);
             if finish.min(dispatch) > now_ns {
                 return;
             }
             if finish <= dispatch {
-                let completion = self.finished.remove(0);
+                let Some(completion) = self.finished.pop() else {
+                    return;
+                };
                 self.outstanding -= 1;
                 self.last_was_read = completion.op == Op::Read;
                 done(completion);

@@ -44,7 +44,7 @@ impl Mechanical {
         let follows =
             hit != Hit::None && self.stream.is_some_and(|stream| stream.segment == segment);
         // The arm leaves when the electronics are ready, and read-ahead stopped meanwhile has let it go.
-        let mut leave_ns = self.leave_ns(now_ns, wait.ready_ns, at_once);
+        let mut leave_ns = now_ns.max(wait.ready_ns);
         if !follows {
             leave_ns += self.stop_stream(now_ns) - now_ns;
         }

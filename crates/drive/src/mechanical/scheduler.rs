@@ -7,52 +7,81 @@ use crate::mechanics::Arm;
 use crate::params::Scheduling;
 
 impl Mechanical {
-    /// The waiting command that is next, and the time of its positioning.
+    /// The waiting command that is next, and the cost of getting there.
     #[inline]
-    pub(super) fn next_waiting(&self, now_ns: u64) -> Option<(usize, u64)> {
-        let arm = self.arm_at(now_ns);
-        if self.waiting.len() <= 1 {
-            return self
-                .waiting
-                .first()
-                .map(|wait| (0, self.cost(arm, now_ns, wait, u64::MAX).unwrap_or(0)));
+    pub(super) fn next_waiting(&mut self, now_ns: u64) -> Option<(usize, u64)> {
+        if self.waiting.is_empty() {
+            return None;
         }
-        let oldest = |waiting: &[Waiting]| {
-            waiting
-                .iter()
-                .enumerate()
-                .min_by_key(|(_, wait)| wait.arrival)
-                .map(|(index, _)| index)
-        };
         if self.queue.scheduling == Scheduling::Fifo {
-            return oldest(&self.waiting).map(|index| (index, 0));
+            return self.oldest().map(|index| (index, 0));
         }
+        let arm = self.arm_at(now_ns);
         let mut best = (0, u64::MAX);
-        let mut first = u64::MAX;
-        let mut found = None;
-        let reading = self.reading(now_ns);
+        let mut first_ns = u64::MAX;
         for (index, wait) in self.waiting.iter().enumerate() {
-            first = first.min(wait.submit_ns);
+            first_ns = first_ns.min(wait.submit_ns);
+            if let Some(cost) = self.cost(arm, now_ns, wait, best.1) {
+                best = (index, cost);
+            }
+        }
+        if self.is_overdue(first_ns, now_ns) {
+            return self.oldest().map(|index| (index, 0));
+        }
+        if self.stream.is_some()
+            && let Some(index) = self.first_on_the_way(now_ns)
+        {
+            return Some((index, 0));
+        }
+        Some(best)
+    }
+
+    /// The waiting read that read-ahead serves, so that the mechanism goes on without a choice.
+    pub(super) fn next_on_the_way(&mut self, now_ns: u64) -> Option<usize> {
+        if self.stream.is_none() || self.is_cached_turn() {
+            return None;
+        }
+        let found = self.first_on_the_way(now_ns)?;
+        let first_ns = self.waiting.iter().map(|wait| wait.submit_ns).min();
+        if self.queue.scheduling == Scheduling::Fifo
+            || self.is_overdue(first_ns.unwrap_or(u64::MAX), now_ns)
+        {
+            return self.oldest().filter(|index| *index == found);
+        }
+        Some(found)
+    }
+
+    fn first_on_the_way(&mut self, now_ns: u64) -> Option<usize> {
+        let reading = self.reading(now_ns);
+        let mut found = None;
+        for (index, wait) in self.waiting.iter().enumerate() {
             let Command { lbn, op, .. } = wait.command;
-            if reading.contains(&lbn)
+            if (reading.start <= lbn) & (lbn < reading.end)
                 && op == Op::Read
                 && found.is_none_or(|(_, least)| lbn < least)
             {
                 found = Some((index, lbn));
             }
-            if let Some(cost) = self.cost(arm, now_ns, wait, best.1) {
-                best = (index, cost);
-            }
         }
-        if self.queue.age_bound_ns > 0 && first.saturating_add(self.queue.age_bound_ns) <= now_ns {
-            return oldest(&self.waiting).map(|index| (index, 0));
-        }
-        Some(found.map_or(best, |(index, _)| (index, 0)))
+        found.map(|(index, _)| index)
+    }
+
+    fn oldest(&self) -> Option<usize> {
+        let waiting = self.waiting.iter().enumerate();
+        waiting
+            .min_by_key(|(_, wait)| wait.arrival)
+            .map(|(index, _)| index)
+    }
+
+    /// The command that came first has waited longer than the bound on age.
+    fn is_overdue(&self, first_ns: u64, now_ns: u64) -> bool {
+        let bound_ns = self.queue.age_bound_ns;
+        bound_ns > 0 && first_ns.saturating_add(bound_ns) <= now_ns
     }
 
     /// Where a read may begin that read-ahead has come to, or is about to: it costs the arm nothing.
-    pub(super) fn reading(&self, now_ns: u64) -> std::ops::Range<u64> {
-        let Some(mut stream) = self.stream else {
+    pub(super) fn reading(&mut self, now_ns: u64) -> std::ops::Range<u64> {
+        let Some(stream) = &mut self.stream else {
             return 0..0;
         };
         let end = stream.progress(&self.mechanics, now_ns);
@@ -65,10 +94,10 @@ impl Mechanical {
     }
 
     /// The cost of a command in the scheduler's estimate; `None` if not less than `best`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn cost(&self, arm: Arm, now_ns: u64, wait: &Waiting, best: u64) -> Option<u64> {
         let write = wait.command.op == Op::Write;
-        let start_ns = self.leave_ns(now_ns, wait.ready_ns, false);
+        let start_ns = now_ns.max(wait.ready_ns);
         self.position_cost(
             arm,
             start_ns,
@@ -79,7 +108,7 @@ impl Mechanical {
         .map(|cost| cost + (start_ns - now_ns))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn position_cost(
         &self,
         arm: Arm,
@@ -92,10 +121,13 @@ impl Mechanical {
             let distance = u64::from(arm.cylinder.abs_diff(place.cylinder));
             return (distance < best).then_some(distance);
         }
-        let seek_ns = self
+        let mut seek_ns = self
             .mechanics
-            .seek_ns(arm, place.cylinder, place.surface, write)
-            + self.queue.settle_margin_ns;
+            .seek_ns(arm, place.cylinder, place.surface, write);
+        // Only a head that moves may come late.
+        if seek_ns > 0 {
+            seek_ns += self.queue.settle_margin_ns;
+        }
         if seek_ns >= best {
             return None;
         }
@@ -107,18 +139,26 @@ impl Mechanical {
         (cost < best).then_some(cost)
     }
 
+    /// The cached write that is next, and the cost of getting there; with a flush waiting, one of those that it waits for.
     pub(super) fn next_dirty(&self, now_ns: u64) -> Option<(usize, u64)> {
+        let flushed = self
+            .flushes
+            .first()
+            .and_then(|flush| self.best_dirty(now_ns, flush.before));
+        flushed.or_else(|| self.best_dirty(now_ns, u64::MAX))
+    }
+
+    fn best_dirty(&self, now_ns: u64, last_order: u64) -> Option<(usize, u64)> {
         let arm = self.arm_at(now_ns);
-        let start_ns = now_ns + self.overheads.dispatch_ns;
         let mut best: Option<(usize, u64)> = None;
         for (index, write) in self.dirty.iter().enumerate() {
-            if write.ready_ns > now_ns {
+            if write.ready_ns > now_ns || write.order > last_order {
                 continue;
             }
             let limit = best.map_or(u64::MAX, |(_, cost)| cost);
             let cost = match self.queue.scheduling {
                 Scheduling::Fifo => (write.order < limit).then_some(write.order),
-                _ => self.position_cost(arm, start_ns, &write.place, true, limit),
+                _ => self.position_cost(arm, now_ns, &write.place, true, limit),
             };
             if let Some(cost) = cost {
                 best = Some((index, cost));

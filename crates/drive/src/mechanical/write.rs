@@ -42,7 +42,7 @@ impl Mechanical {
                 now_ns.max(wait.off_bus_ns) + overheads.reselect_ns + overheads.data_preparation_ns;
         }
         let start_ns = start_ns.max(self.bus_free_ns);
-        let leave_ns = self.leave_ns(now_ns, ready_ns, at_once) + (stopped_ns - now_ns);
+        let leave_ns = now_ns.max(ready_ns) + (stopped_ns - now_ns);
         if let Some(segment) = segment {
             self.segments
                 .overwrite(lbn, u64::from(blocks), [Some(segment), reading]);

@@ -138,10 +138,10 @@ impl Mechanical {
             .position(|write| write.lbn == end && write.ready_ns <= now_ns)
     }
 
-    /// Writes a cached write out, the arm free to leave at `leave_ns`.
-    pub(super) fn write_out(&mut self, now_ns: u64, leave_ns: u64, write: Dirty) {
+    /// Writes a cached write out.
+    pub(super) fn write_out(&mut self, now_ns: u64, write: Dirty) {
         self.catch_up(now_ns);
-        let leave_ns = leave_ns + (self.stop_stream(now_ns) - now_ns);
+        let leave_ns = self.stop_stream(now_ns);
         let (.., end_ns) =
             self.write_medium(leave_ns, write.lbn, write.blocks, &write.place, 0, None);
         self.free_ns = end_ns;

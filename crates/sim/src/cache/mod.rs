@@ -11,6 +11,7 @@ use self::pages::FilePages;
 pub(crate) use self::pages::{PageState, Pages};
 use self::readahead::ReadAhead;
 pub(crate) use self::readahead::{ReadAheadLimits, Window};
+use crate::figures::PageCacheFigures;
 
 /// Bytes of a page.
 pub(crate) const PAGE: u64 = 4096;
@@ -48,17 +49,36 @@ pub(crate) struct PageIo {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PageSync {
     pub(crate) slot: u32,
-    /// The next page to look at, and the end.
+    /// The pages of its file, and the next one to look at.
     pub(crate) from: u64,
     pub(crate) to: u64,
+    pub(crate) next: u64,
+    /// Pages were written again while their last write was under way: it goes through the file once more.
+    pub(crate) repeats: bool,
     /// All pages are issued: the writes it waits for, those before this one.
     pub(crate) until: Option<u64>,
     /// They are done.
     pub(crate) is_done: bool,
 }
 
+impl PageSync {
+    pub(crate) fn new(slot: u32, from: u64, to: u64) -> PageSync {
+        PageSync {
+            slot,
+            from,
+            to,
+            next: from,
+            repeats: false,
+            until: None,
+            is_done: false,
+        }
+    }
+}
+
 pub(crate) struct PageCache {
     pub(crate) setup: CacheSetup,
+    /// Bytes moved so far.
+    pub(crate) figures: PageCacheFigures,
     pub(crate) pages: Pages,
     /// Read-ahead of each thread in each file.
     readers: BTreeMap<(u32, u32), ReadAhead>,
@@ -99,6 +119,7 @@ impl PageCache {
     pub(crate) fn new(setup: CacheSetup, first_slot: u32) -> PageCache {
         PageCache {
             setup,
+            figures: PageCacheFigures::default(),
             pages: Pages::default(),
             readers: BTreeMap::new(),
             progress: vec![0; first_slot as usize],
@@ -215,6 +236,8 @@ impl PageCache {
         if !self.is_over_limit() {
             self.ready.extend(self.throttled.drain(..));
         }
+        // Pages that were written again meanwhile had to wait for this.
+        self.flusher_awake |= self.flusher_blocked == 0 && self.wants_flush();
     }
 
     /// Number of the oldest write under way; that of the next one if there is none.

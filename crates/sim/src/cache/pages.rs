@@ -184,20 +184,29 @@ impl Pages {
         end - first
     }
 
+    /// True if there is a dirty page within `from..to`, being written or not.
+    pub(crate) fn has_dirty(&self, from: u64, to: u64) -> bool {
+        self.find(from, to, |state| state & PageState::DIRTY != 0)
+            .is_some()
+    }
+
     /// The first dirty page within `from..to` that is not being written.
     pub(crate) fn first_dirty(&self, from: u64, to: u64) -> Option<u64> {
+        let flags = PageState::DIRTY | PageState::WRITEBACK;
+        self.find(from, to, |state| state & flags == PageState::DIRTY)
+    }
+
+    /// The first page within `from..to`, in a group with dirty pages, whose state is wanted.
+    fn find(&self, from: u64, to: u64, is_wanted: impl Fn(u8) -> bool) -> Option<u64> {
         let groups = self.places.range(from - from % GROUP..to);
         for (&first, &id) in groups {
             let group = &self.groups[id as usize];
             if group.dirty == 0 {
                 continue;
             }
-            let states = group.states.iter().enumerate();
-            let flags = PageState::DIRTY | PageState::WRITEBACK;
-            let found = states
-                .map(|(index, state)| (first + index as u64, state & flags))
-                .find(|&(page, state)| page >= from && page < to && state == PageState::DIRTY);
-            if let Some((page, _)) = found {
+            let range = from.max(first)..to.min(first + GROUP);
+            let state = |page: &u64| group.states[(page - first) as usize];
+            if let Some(page) = range.into_iter().find(|page| is_wanted(state(page))) {
                 return Some(page);
             }
         }

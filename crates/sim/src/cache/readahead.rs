@@ -12,6 +12,17 @@ pub(crate) struct Window {
     pub(crate) lookahead: u64,
 }
 
+impl Window {
+    /// Pages that are wanted, and none ahead.
+    pub(crate) fn alone(start: u64, pages: u64) -> Window {
+        Window {
+            start,
+            pages,
+            lookahead: 0,
+        }
+    }
+}
+
 /// The read-ahead of one open file (`struct file_ra_state`).
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ReadAhead {
@@ -50,11 +61,7 @@ impl ReadAhead {
         cached: &impl Cached,
     ) -> Window {
         if limits.most == 0 {
-            return Window {
-                start: page,
-                pages: 1,
-                lookahead: 0,
-            };
+            return Window::alone(page, 1);
         }
         let most = Self::most(wanted, limits);
         if page == 0 {
@@ -82,11 +89,7 @@ impl ReadAhead {
             self.async_size = 1;
             return self.window(page, most);
         }
-        Window {
-            start: page,
-            pages: wanted,
-            lookahead: 0,
-        }
+        Window::alone(page, wanted)
     }
 
     /// The reader has reached a page with a mark, and wants `wanted` pages from there on.

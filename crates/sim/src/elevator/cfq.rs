@@ -40,6 +40,8 @@ pub struct Settings {
     pub slice_idle_ns: u64,
     /// Asynchronous requests are held back after synchronous ones, and seeky queues idle too (since 2.6.32).
     pub low_latency: bool,
+    /// A thread's first request is no seek, whatever its place (2.6.31: "cfq-iosched: make seek_mean converge more quickly").
+    pub first_is_no_seek: bool,
 }
 
 impl Settings {
@@ -58,6 +60,7 @@ impl Settings {
             slice_async_rq: 2,
             slice_idle_ns: 8 * JIFFY_NS,
             low_latency: kernel >= Kernel::new(2, 6, 32),
+            first_is_no_seek: kernel >= Kernel::new(2, 6, 31),
         }
     }
 
@@ -432,7 +435,7 @@ impl Cfq {
 
         let of = &mut self.queues[queue];
         let distance = match of.last_request_pos {
-            0 => 0,
+            0 if self.settings.first_is_no_seek => 0,
             last => last.abs_diff(request.lbn),
         };
         let slack = if of.seek_samples <= 60 {

@@ -41,17 +41,21 @@ impl Issuer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Manner {
     pub(crate) write: bool,
+    /// A write that is a discard.
+    pub(crate) discard: bool,
     pub(crate) sync: bool,
 }
 
 impl Manner {
     pub(crate) const READ: Manner = Manner {
         write: false,
+        discard: false,
         sync: true,
     };
     /// A write that no one waits for.
     pub(crate) const WRITE_BACK: Manner = Manner {
         write: true,
+        discard: false,
         sync: false,
     };
 }
@@ -73,6 +77,7 @@ impl Bio {
                 lbn,
                 blocks,
                 write: manner.write,
+                discard: manner.discard,
                 sync: manner.sync,
                 class: issuer.priority.class,
                 level: issuer.priority.level,

@@ -109,12 +109,7 @@ impl Engine {
                 let window = cache.at_missing(reader, file_first, page, end - page, page == first);
                 self.read_pages(worker, window, file_end)?;
                 if !self.has_page(page) {
-                    let alone = Window {
-                        start: page,
-                        pages: 1,
-                        lookahead: 0,
-                    };
-                    self.read_pages(worker, alone, file_end)?;
+                    self.read_pages(worker, Window::alone(page, 1), file_end)?;
                 }
                 continue;
             }
@@ -252,9 +247,11 @@ impl Engine {
         cache.under_way -= 1;
         cache.free_slots.push(slot);
         if op == Op::Write {
+            cache.figures.write_bytes += u64::from(len);
             let number = cache.ios[(slot - cache.first_slot) as usize].number;
             cache.end_write(number, first, end - first);
         } else {
+            cache.figures.read_bytes += u64::from(len);
             cache.end_read(first, end - first);
         }
     }
@@ -263,7 +260,7 @@ impl Engine {
         let Slot {
             request, worker, ..
         } = self.load.slots[slot as usize];
-        let (first, end) = pages_of(request.offset, u64::from(request.len));
+        let (_, end) = pages_of(request.offset, u64::from(request.len));
         let (_, file_end) = self.file_pages(worker, request.file);
         let whole = |page: u64| {
             page * PAGE >= request.offset
@@ -284,12 +281,7 @@ impl Engine {
             let state = cache.pages.state(page);
             if !whole(page) && !state.has(PageState::UPTODATE) {
                 if !state.has(PageState::PRESENT) {
-                    let alone = Window {
-                        start: page,
-                        pages: 1,
-                        lookahead: 0,
-                    };
-                    self.read_pages(worker, alone, file_end)?;
+                    self.read_pages(worker, Window::alone(page, 1), file_end)?;
                     continue;
                 }
                 cache.wait_for(page, slot);
@@ -299,23 +291,21 @@ impl Engine {
             cache.dirty_since_ns.get_or_insert(now_ns);
             cache.progress[slot as usize] += 1;
         }
-        debug_assert!(first < end);
-        let mut is_first_dirty = false;
+        let (mut needs_timer, mut waits) = (false, false);
         if let Some(cache) = &mut self.cache {
             let most = cache.setup.most;
             cache.pages.shrink(most);
-            is_first_dirty = !std::mem::replace(&mut cache.has_timer, true);
-            if cache.is_over_limit() {
+            needs_timer = !std::mem::replace(&mut cache.has_timer, true);
+            waits = cache.is_over_limit();
+            if waits {
                 cache.throttled.push_back(slot);
-                self.run_flusher()?;
-                return Ok(());
             }
         }
-        if is_first_dirty {
+        if needs_timer {
             self.set_flush_timer();
         }
         self.run_flusher()?;
-        self.copied(slot)
+        if waits { Ok(()) } else { self.copied(slot) }
     }
 
     fn set_flush_timer(&mut self) {
@@ -382,13 +372,7 @@ impl Engine {
             _ => self.file_pages(worker, request.file),
         };
         if let Some(cache) = &mut self.cache {
-            cache.syncs.push(PageSync {
-                slot,
-                from,
-                to,
-                until: None,
-                is_done: false,
-            });
+            cache.syncs.push(PageSync::new(slot, from, to));
         }
         self.sync_on(slot)
     }
@@ -407,18 +391,24 @@ impl Engine {
             };
             let sync = cache.syncs[at];
             if let Some(until) = sync.until {
-                if cache.oldest_write() >= until {
+                if cache.oldest_write() < until {
+                    return self.unplug();
+                }
+                if !sync.repeats {
                     cache.syncs.remove(at);
                     return self.flush_after(slot);
                 }
-                return self.unplug();
+                cache.syncs[at] = PageSync::new(slot, sync.from, sync.to);
+                continue;
             }
-            match cache.take_dirty(sync.from, sync.to) {
+            match cache.take_dirty(sync.next, sync.to) {
                 Some((first, pages)) => {
-                    cache.syncs[at].from = first + pages;
+                    cache.syncs[at].next = first + pages;
                     self.start_io(worker, Op::Write, first, pages, false)?;
                 }
                 None => {
+                    let left = cache.pages.has_dirty(sync.from, sync.to);
+                    cache.syncs[at].repeats = left;
                     cache.syncs[at].until = Some(cache.issued_writes);
                     self.unplug()?;
                 }

@@ -30,6 +30,8 @@ pub(crate) struct Fabric {
     pub(crate) superblock: Superblock,
     pub(crate) flushes: Flushes,
     data_offset: u64,
+    /// All reads go through the stripe cache.
+    reads_stripes: bool,
     /// Longest request that md takes in one piece, bytes.
     longest: u64,
 }
@@ -88,6 +90,8 @@ pub(crate) struct Setup {
     pub(crate) balance: BalanceRule,
     pub(crate) write_rule: WriteRule,
     pub(crate) stripe_cache: u32,
+    /// Reads of a whole array go through the stripe cache.
+    pub(crate) reads_stripes: bool,
     pub(crate) rebuild: Option<Rebuild>,
 }
 
@@ -126,6 +130,7 @@ impl Fabric {
                 ..Superblock::default()
             },
             data_offset: setup.data_offset,
+            reads_stripes: setup.reads_stripes,
             longest: array.queue_limits().max_request,
             array,
         };
@@ -328,9 +333,9 @@ impl Fabric {
         Ok(())
     }
 
-    /// True if a request goes through the stripe cache; reads of a whole array go past it.
+    /// True if a request goes through the stripe cache; reads of a whole array go past it, but not before 2.6.20.
     pub(crate) fn uses_stripes(&self, write: bool) -> bool {
-        self.stripes.is_some() && (write || !self.missing.is_empty())
+        self.stripes.is_some() && (write || self.reads_stripes || !self.missing.is_empty())
     }
 
     /// Hands the rows of a request to the stripe cache; their number.

@@ -216,6 +216,7 @@ impl Load {
         capacity: u64,
         block_bytes: u32,
         interval_ns: u64,
+        takes_discards: bool,
     ) -> Result<Load, SimError> {
         let mut load = Load {
             streams: Vec::with_capacity(workload.streams.len()),
@@ -232,7 +233,7 @@ impl Load {
         };
         let files = files::lay_out(workload, capacity)?;
         for (index, stream) in workload.streams.iter().enumerate() {
-            check(stream, workload)?;
+            check(stream, workload, takes_discards)?;
             let laid = workload.fileset(stream).map(|(set, _)| &files[set]);
             load.add_stream(workload, index, capacity, laid, block_bytes, interval_ns)?;
         }
@@ -504,7 +505,7 @@ fn ends_at(from_ns: u64, time_ns: Option<u64>) -> Option<u64> {
     Some(from_ns.saturating_add(time_ns?))
 }
 
-fn check(stream: &Stream, workload: &Workload) -> Result<(), SimError> {
+fn check(stream: &Stream, workload: &Workload, takes_discards: bool) -> Result<(), SimError> {
     let stream_name = || stream.name.clone();
     if stream.names.is_some() {
         return Err(SimError::Names {
@@ -516,8 +517,13 @@ fn check(stream: &Stream, workload: &Workload) -> Result<(), SimError> {
             stream: stream_name(),
         });
     }
-    if stream.mix.trim > 0.0 {
+    if stream.mix.trim > 0.0 && !takes_discards {
         return Err(SimError::Trim {
+            stream: stream_name(),
+        });
+    }
+    if stream.mix.trim > 0.0 && !stream.direct {
+        return Err(SimError::BufferedTrim {
             stream: stream_name(),
         });
     }
@@ -540,6 +546,7 @@ fn kinds_of(stream: &Stream) -> Vec<OpKind> {
     [
         (OpKind::Read, mix.reads()),
         (OpKind::Write, mix.writes()),
+        (OpKind::Trim, mix.trim > 0.0),
         (OpKind::Zero, mix.zero > 0.0),
         (OpKind::Fsync, mix.changes() > 0.0 && syncs),
     ]

@@ -89,6 +89,10 @@ pub(crate) struct Rules {
     pub(crate) kernel: Kernel,
     /// CPU time of a request.
     pub(crate) cpu_ns: u64,
+    /// Every drive takes discards, and the array passes them on.
+    pub(crate) takes_discards: bool,
+    /// First byte of the load's target on the array or drive.
+    pub(crate) partition_start: u64,
 }
 
 pub(crate) struct Engine {
@@ -142,7 +146,13 @@ impl Engine {
             0 => 1_000_000_000,
             interval_ns => interval_ns,
         };
-        let mut load = Load::new(workload, capacity, BLOCK as u32, interval_ns)?;
+        let mut load = Load::new(
+            workload,
+            capacity,
+            BLOCK as u32,
+            interval_ns,
+            rules.takes_discards,
+        )?;
         load.set_places(options.places);
         let buffered = load.streams.iter().any(|stream| stream.buffered);
         let slots = load.slots.len() as u32;
@@ -350,7 +360,12 @@ impl Engine {
         manner: Manner,
         plugged: bool,
     ) -> Result<u32, SimError> {
-        let most = self.queues[queue].max_blocks();
+        // The longest discard is far longer than any request.
+        let most = if manner.discard {
+            u32::MAX
+        } else {
+            self.queues[queue].max_blocks()
+        };
         let (mut at, end, mut bios) = (lbn, lbn + blocks, 0);
         while at < end {
             let blocks = u64::from(most).min(end - at) as u32;
@@ -656,11 +671,16 @@ impl Engine {
             let sync = self.rules.kernel.direct_writes_are_sync();
             (self.load.issuer(slot), sync)
         };
+        let discard = request.op == Op::Trim;
         let manner = Manner {
             write,
-            sync: !write || sync,
+            discard,
+            sync: !write || (sync && !discard),
         };
-        let (offset, len) = (request.offset, u64::from(request.len));
+        let (offset, len) = (
+            self.rules.partition_start + request.offset,
+            u64::from(request.len),
+        );
         let Target::Array(fabric) = &mut self.target else {
             let part = (0, offset, len);
             let bios = self.send_member(Owner::Load(slot), issuer, part, manner, plugged)?;
@@ -733,6 +753,7 @@ impl Engine {
         };
         let manner = Manner {
             write: of.request.write,
+            discard: of.request.discard,
             sync: of.request.sync,
         };
         let Some(rest) = self.load.slots[slot as usize].rest.take() else {
@@ -865,6 +886,7 @@ impl Engine {
             };
             let manner = Manner {
                 write: requests.write,
+                discard: false,
                 sync: !requests.write || self.rules.kernel.parity_writes_are_sync(),
             };
             let mut bios = 0;
@@ -1381,8 +1403,9 @@ impl Engine {
         };
         Ok(SimFigures {
             run,
-            drives: self.queues.into_iter().map(|queue| queue.figures).collect(),
+            drives: self.queues.into_iter().map(Queue::into_figures).collect(),
             rebuild,
+            page_cache: self.cache.as_ref().map(|cache| cache.figures),
             capacity: self.capacity,
             events: self.counted,
         })

@@ -6,9 +6,10 @@ use spindle_drive::{Command, Completion, Device, Drive, SubmitError};
 
 use super::bio::{Bio, Chain};
 use super::slab::Slab;
+use crate::controller::Unit;
 use crate::elevator::Elevator;
 use crate::elevator::sorted::{Nodes, Sorted};
-use crate::figures::DriveFigures;
+use crate::figures::{DriveFigures, FlashFigures};
 use crate::request::{BlockRequest, Id, NONE};
 
 /// Id of a flush at the drive; requests have those of their slots.
@@ -92,7 +93,7 @@ impl Waiters {
 
 /// A queue and its drive.
 pub(crate) struct Queue {
-    pub(crate) drive: Drive,
+    pub(crate) drive: Unit,
     pub(crate) figures: DriveFigures,
     elevator: Box<dyn Elevator>,
     limits: Limits,
@@ -134,7 +135,7 @@ pub(crate) enum Finished {
 
 impl Queue {
     pub(crate) fn new(
-        drive: Drive,
+        drive: Unit,
         name: String,
         model: String,
         elevator: Box<dyn Elevator>,
@@ -208,7 +209,11 @@ impl Queue {
         chain: Chain,
         bios: &mut Slab<Bio>,
     ) -> Result<bool, SubmitError> {
-        if self.merges && self.elevator.waiting() > 0 && self.merge(now_ns, chain, bios) {
+        if self.merges
+            && self.elevator.waiting() > 0
+            && !chain.request.discard
+            && self.merge(now_ns, chain, bios)
+        {
             return Ok(false);
         }
         let pool = self.pool(chain.request.sync);
@@ -264,6 +269,7 @@ impl Queue {
         let fits = |id: &Id| {
             let request = &all[*id as usize];
             request.write == bio.write
+                && !request.discard
                 && (request.sync || !bio.sync)
                 && request.blocks + bio.blocks <= self.limits.max_blocks
                 && self.elevator.may_merge(*id, bio, all)
@@ -302,6 +308,8 @@ impl Queue {
         if front.end() != back.lbn
             || front.write != back.write
             || front.sync != back.sync
+            || front.discard
+            || back.discard
             || front.blocks + back.blocks > self.limits.max_blocks
             || !self
                 .elevator
@@ -339,7 +347,9 @@ impl Queue {
     #[inline]
     fn submit(&mut self, now_ns: u64, id: Id) -> Result<(), SubmitError> {
         let request = self.requests.get(id);
-        let command = if request.write {
+        let command = if request.discard {
+            Command::discard(u64::from(id), request.lbn, request.blocks)
+        } else if request.write {
             Command::write(u64::from(id), request.lbn, request.blocks)
         } else {
             Command::read(u64::from(id), request.lbn, request.blocks)
@@ -504,11 +514,24 @@ impl Queue {
         if self.merges
             && self.elevator.waiting() > 0
             && self.elevator.merges_inserted()
+            && !chain.request.discard
             && self.merge(now_ns, chain, bios)
         {
             return Ok(());
         }
         self.admit(now_ns, chain, pool)
+    }
+
+    /// Its figures at the end of a run.
+    pub(crate) fn into_figures(self) -> DriveFigures {
+        let flash = match &self.drive {
+            Unit::Drive(Drive::Flash(flash)) => Some(FlashFigures::new(flash)),
+            _ => None,
+        };
+        DriveFigures {
+            flash,
+            ..self.figures
+        }
     }
 
     /// End of the list of a request's bios.

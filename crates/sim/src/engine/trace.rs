@@ -75,6 +75,7 @@ impl Trace {
             Op::Read => "read",
             Op::Write => "write",
             Op::Flush => "flush",
+            Op::Discard => "discard",
         };
         let served = match completion.served_from {
             ServedFrom::Medium => "medium",

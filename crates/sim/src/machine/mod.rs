@@ -7,11 +7,12 @@ mod parse;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use spindle_array::{Array, ArrayConfig, MemberSet};
-use spindle_drive::{DataSheet, Device, Drive, Server, ServerParams, Settings};
+use spindle_array::{Array, ArrayConfig, DEFAULT_READ_AHEAD, MemberSet};
+use spindle_drive::{DataSheet, Device, Drive, FlashState, Server, ServerParams, Settings};
 use spindle_workload::Workload;
 
 use crate::cache::{CacheSetup, PAGE, ReadAheadLimits};
+use crate::controller::{Controller, ControllerSheet, ControllerUnit, Unit};
 use crate::elevator::Scheduler;
 use crate::engine::{Engine, Fabric, Limits, Queue, Rebuild, Rules, Setup, SimOptions, Target};
 use crate::error::SimError;
@@ -41,6 +42,10 @@ pub struct Machine {
     pub queue: QueueSetup,
     /// Software RAID over all drives; without it, there is one drive.
     pub array: Option<ArraySetup>,
+    /// The adapter between host and drives; without it, the drives are the host's own.
+    pub controller: Option<ControllerSetup>,
+    /// First byte of the partition that the load gets; 0: all of the array or drive.
+    pub partition_start: u64,
     /// File system on it; the simulator has none.
     pub filesystem: Option<FileSystem>,
     /// The drives, in slot order.
@@ -60,6 +65,14 @@ pub struct Host {
     pub dirty: DirtyLimits,
     /// Bytes that a processor copies to or from the page cache in a second.
     pub copy_rate: u64,
+}
+
+impl Host {
+    /// Its memory, bytes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.memory.unwrap_or(DEFAULT_MEMORY)
+    }
 }
 
 /// Limits of dirty pages (`/proc/sys/vm/dirty_*`).
@@ -124,7 +137,7 @@ impl DirtyLimits {
 }
 
 /// Memory of a host whose machine file does not name it, bytes.
-pub(crate) const DEFAULT_MEMORY: u64 = 1 << 30;
+const DEFAULT_MEMORY: u64 = 1 << 30;
 /// Bytes a second that a processor copies unless the machine file names them: one core of a server since about 2010.
 pub(crate) const DEFAULT_COPY_RATE: u64 = 5_000_000_000;
 
@@ -139,6 +152,19 @@ pub struct QueueSetup {
     pub max_request: Option<u64>,
     /// Read-ahead of the device under test, bytes (`read_ahead_kb`); `None` for the kernel's default.
     pub read_ahead: Option<u64>,
+}
+
+/// An adapter with a processor of its own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ControllerSetup {
+    /// Its numbers.
+    pub sheet: ControllerSheet,
+    /// Writes are answered from its cache.
+    pub write_cache: bool,
+    /// The cache outlives a loss of power, so a flush of the host needs nothing.
+    pub battery: bool,
+    /// The array that it makes of all drives; `None`: each drive is a unit.
+    pub array: Option<ArrayConfig>,
 }
 
 /// Software RAID.
@@ -227,6 +253,17 @@ impl DriveSetup {
         }
     }
 
+    /// State of a flash drive at the beginning; `None` for one that has none.
+    #[must_use]
+    pub fn state(&self) -> Option<FlashState> {
+        match &self.kind {
+            DriveKind::Sheet(sheet) if sheet.is_flash() => {
+                Some(self.settings.state.unwrap_or_default())
+            }
+            _ => None,
+        }
+    }
+
     /// True for a drive on ATA; `depth`: of its queue.
     #[must_use]
     pub fn is_ata(&self, depth: u32) -> bool {
@@ -264,6 +301,8 @@ impl Machine {
                 read_ahead: None,
             },
             array: None,
+            controller: None,
+            partition_start: 0,
             filesystem: None,
             drives: vec![DriveSetup {
                 model: "server".to_owned(),
@@ -277,35 +316,85 @@ impl Machine {
 
     /// Bytes that a load can address.
     pub fn capacity(&self) -> Result<u64, SimError> {
-        Ok(match &self.array {
-            Some(array) => Array::new(array.config.clone())?.capacity(),
+        let whole = match self.array_config() {
+            Some(config) => Array::new(config.clone())?.capacity(),
             None => self.drives.first().map_or(0, |drive| drive.len),
-        })
+        };
+        Ok(whole.saturating_sub(self.partition_start))
     }
 
-    /// Commands that all drives together take.
+    /// The array over all drives, by md or by the controller.
+    #[must_use]
+    pub fn array_config(&self) -> Option<&ArrayConfig> {
+        let by_controller = self.controller.as_ref().and_then(|of| of.array.as_ref());
+        by_controller.or(self.array.as_ref().map(|array| &array.config))
+    }
+
+    /// Commands that all units together take.
     pub fn queue_depth(&self) -> Result<u32, SimError> {
-        let mut sum = 0_u32;
-        for (slot, drive) in self.drives.iter().enumerate() {
-            let built = drive.build().map_err(|error| SimError::Drive {
+        let units = self.units()?;
+        Ok(units
+            .iter()
+            .fold(0, |sum, (unit, _)| sum.saturating_add(unit.queue_depth())))
+    }
+
+    /// The drives that the host sees, with the setup of the first real drive of each.
+    fn units(&self) -> Result<Vec<(Unit, &DriveSetup)>, SimError> {
+        let mut drives = Vec::with_capacity(self.drives.len());
+        for (slot, setup) in self.drives.iter().enumerate() {
+            let drive = setup.build().map_err(|error| SimError::Drive {
                 name: format!("drive{slot}"),
                 error,
             })?;
-            sum = sum.saturating_add(built.queue_depth());
+            drives.push((drive, setup));
         }
-        Ok(sum)
+        let Some(controller) = &self.controller else {
+            return Ok(drives
+                .into_iter()
+                .map(|(drive, setup)| (Unit::Drive(drive), setup))
+                .collect());
+        };
+        // Units share the cache alike.
+        let mut sheet = controller.sheet.clone();
+        if controller.array.is_none() {
+            sheet.cache /= self.drives.len() as u64;
+        }
+        let unit = |array, drives| {
+            let unit = Controller::new(ControllerUnit {
+                sheet: sheet.clone(),
+                write_back: controller.write_cache,
+                battery: controller.battery,
+                array,
+                drives,
+            });
+            Unit::Controller(Box::new(unit))
+        };
+        let Some(config) = &controller.array else {
+            return Ok(drives
+                .into_iter()
+                .map(|(drive, setup)| {
+                    let blocks = drive.capacity_blocks();
+                    (unit(None, vec![(drive, 0, blocks)]), setup)
+                })
+                .collect());
+        };
+        let array = Array::new(config.clone())?;
+        let members = drives
+            .into_iter()
+            .map(|(drive, setup)| (drive, setup.start / BLOCK, setup.len / BLOCK))
+            .collect();
+        Ok(vec![(unit(Some(array), members), &self.drives[0])])
     }
 
     /// Names of the elevators in use.
     #[must_use]
     pub fn schedulers(&self) -> Vec<&'static str> {
-        let mut names: Vec<_> = self
-            .drives
+        let Ok(units) = self.units() else {
+            return Vec::new();
+        };
+        let mut names: Vec<_> = units
             .iter()
-            .map(|setup| {
-                let depth = setup.build().map_or(ATA_DEPTH, |drive| drive.queue_depth());
-                self.scheduler(setup, depth).name()
-            })
+            .map(|(unit, setup)| self.scheduler(setup, unit.queue_depth()).name())
             .collect();
         names.sort_unstable();
         names.dedup();
@@ -322,29 +411,45 @@ impl Machine {
         }
     }
 
+    /// True if every drive takes discards, and the array passes them on: md's parity levels do not by default.
+    fn takes_discards(&self) -> bool {
+        let parity = self
+            .array
+            .as_ref()
+            .is_some_and(|array| array.config.level.parities() > 0);
+        !parity && self.controller.is_none() && self.drives.iter().all(DriveSetup::is_flash)
+    }
+
     fn engine(&self, workload: &Workload, options: SimOptions) -> Result<Engine, SimError> {
         if let Some(key) = self.beyond_the_model() {
             return Err(SimError::NeedsKernel { key });
         }
-        let mut queues = Vec::with_capacity(self.drives.len());
-        for (slot, drive) in self.drives.iter().enumerate() {
-            queues.push(self.queue(slot, drive)?);
-        }
+        let units = self.units()?.into_iter().enumerate();
+        let queues = units
+            .map(|(slot, (unit, setup))| self.queue(slot, unit, setup))
+            .collect();
         let (target, capacity) = match &self.array {
             Some(array) => {
                 let fabric = self.fabric(array)?;
-                let capacity = fabric.array.capacity();
-                (Target::Array(Box::new(fabric)), capacity)
+                (Target::Array(Box::new(fabric)), self.capacity()?)
             }
             None => {
-                let drive = &self.drives[0];
-                let start = drive.start / BLOCK;
-                (Target::Drive { start }, drive.len)
+                // A controller's array begins where its drives' regions do.
+                let by_controller = self.array_config().is_some();
+                let start = if by_controller {
+                    0
+                } else {
+                    self.drives[0].start
+                };
+                let start = start / BLOCK;
+                (Target::Drive { start }, self.capacity()?)
             }
         };
         let rules = Rules {
             kernel: self.host.kernel,
             cpu_ns: self.host.cpu_per_request_ns,
+            takes_discards: self.takes_discards(),
+            partition_start: self.partition_start,
         };
         let cache = self.cache()?;
         Engine::new(target, queues, capacity, rules, cache, workload, options)
@@ -352,7 +457,7 @@ impl Machine {
 
     /// Memory and limits of the page cache, in pages.
     fn cache(&self) -> Result<CacheSetup, SimError> {
-        let memory = self.host.memory.unwrap_or(DEFAULT_MEMORY);
+        let memory = self.host.memory_bytes();
         // The kernel and its tables take some.
         let most = (memory - memory / KERNEL_SHARE) / PAGE;
         let dirty = self.host.dirty;
@@ -376,10 +481,17 @@ impl Machine {
             }
             None => (DEFAULT_READ_AHEAD, longest, None),
         };
+        let highest = limit(dirty.bytes, dirty.ratio);
+        let background = limit(dirty.background_bytes, dirty.background_ratio);
         Ok(CacheSetup {
             most,
-            background: limit(dirty.background_bytes, dirty.background_ratio),
-            limit: limit(dirty.bytes, dirty.ratio),
+            // domain_dirty_limits: the lower limit is below the upper one.
+            background: if background < highest {
+                background
+            } else {
+                highest / 2
+            },
+            limit: highest,
             expire_ns: dirty.expire_ns,
             interval_ns: dirty.writeback_ns,
             read_ahead: ReadAheadLimits {
@@ -391,15 +503,20 @@ impl Machine {
         })
     }
 
-    fn queue(&self, slot: usize, setup: &DriveSetup) -> Result<Queue, SimError> {
-        let name = format!("drive{slot}");
-        let drive = setup.build().map_err(|error| SimError::Drive {
-            name: name.clone(),
-            error,
-        })?;
+    fn queue(&self, slot: usize, unit: Unit, setup: &DriveSetup) -> Queue {
         let kernel = self.host.kernel;
-        let depth = drive.queue_depth();
-        let is_ata = setup.is_ata(depth);
+        let depth = unit.queue_depth();
+        let is_ata = self.controller.is_none() && setup.is_ata(depth);
+        let longest = self.queue.max_request.unwrap_or(kernel.max_request());
+        let (name, model, longest) = match &self.controller {
+            Some(of) => {
+                let whole = of.array.is_some();
+                let model = if whole { &of.sheet.name } else { &setup.model };
+                let name = if whole { "unit" } else { "drive" };
+                (name, model, longest.min(of.sheet.max_request))
+            }
+            None => ("drive", &setup.model, longest),
+        };
         let scheduler = self.scheduler(setup, depth);
         let passes = matches!(scheduler, Scheduler::None | Scheduler::Noop);
         // Without an elevator, blk-mq has no requests but the drive's own tags.
@@ -419,19 +536,19 @@ impl Machine {
             multi_queue: kernel.multi_queue() || scheduler == Scheduler::None,
             wake_batch: wake_batch(&scheduler, requests),
             depth,
-            max_blocks: (self.queue.max_request.unwrap_or(kernel.max_request()) / BLOCK) as u32,
+            max_blocks: (longest / BLOCK) as u32,
             flush_alone: is_ata,
             takes_one_ahead: kernel.multi_queue() && !is_ata,
         };
         let elevator = scheduler.build(setup.is_flash());
-        Ok(Queue::new(
-            drive,
-            name,
-            setup.model.clone(),
+        Queue::new(
+            unit,
+            format!("{name}{slot}"),
+            model.clone(),
             elevator,
             passes,
             limits,
-        ))
+        )
     }
 
     fn scheduler(&self, setup: &DriveSetup, depth: u32) -> Scheduler {
@@ -474,6 +591,7 @@ impl Machine {
             balance: kernel.balance(),
             write_rule: kernel.write_rule(),
             stripe_cache: setup.stripe_cache,
+            reads_stripes: !kernel.reads_past_stripe_cache(),
             rebuild,
         };
         Ok(Fabric::new(array, setup))
@@ -482,8 +600,6 @@ impl Machine {
 
 /// Part of the memory that the kernel keeps for itself: a 32nd.
 const KERNEL_SHARE: u64 = 32;
-/// Read-ahead of a disk, bytes (`VM_READAHEAD_PAGES`).
-const DEFAULT_READ_AHEAD: u64 = 128 * 1024;
 
 /// Requests are bits of several words (`sbitmap_calculate_shift`), and an elevator may promise to use only a part of each
 /// word (`sbitmap_queue_min_shallow_depth`): an eighth of what is left.

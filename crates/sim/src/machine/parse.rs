@@ -6,14 +6,17 @@ use spindle_array::{
 use spindle_config::units::{Place, Rate};
 use spindle_config::{ConfigError, Document, Problem, Table, Value, nearest};
 use spindle_drive::{
-    DataSheet, Device, Scheduling, ServerParams, ServiceTime, Settings, drive_names, sheet,
+    DataSheet, Device, FlashState, Scheduling, ServerParams, ServiceTime, Settings, drive_names,
+    sheet,
 };
 
 use super::{
-    ArraySetup, BLOCK, BitmapSetup, DEFAULT_COPY_RATE, DirtyLimits, DriveKind, DriveSetup,
-    FileSystem, Host, Machine, QueueSetup, RebuildSetup,
+    ArraySetup, BLOCK, BitmapSetup, ControllerSetup, DEFAULT_COPY_RATE, DirtyLimits, DriveKind,
+    DriveSetup, FileSystem, Host, Machine, QueueSetup, RebuildSetup,
 };
+use crate::controller::ControllerSheet;
 use crate::elevator::{Parameter, ParameterValue, Scheduler};
+use crate::error::SimError;
 use crate::kernel::Kernel;
 
 /// md's `stripe_cache_size`.
@@ -24,6 +27,18 @@ const SPEED_MAX: u64 = 200_000 * 1024;
 /// Most drives of a machine.
 const MOST_DRIVES: usize = spindle_array::MAX_MEMBERS;
 
+/// Keys of `[array]` that a controller's array does not have.
+const OF_MD: [&str; 8] = [
+    "stripe_cache_size",
+    "data_offset",
+    "missing",
+    "rebuild",
+    "sync_speed_min",
+    "sync_speed_max",
+    "bitmap",
+    "bitmap_chunk",
+];
+
 impl Machine {
     /// Reads a machine file; `source` names it in messages.
     pub fn parse(text: &str, source: &str) -> Result<Machine, ConfigError> {
@@ -33,6 +48,8 @@ impl Machine {
         let host = read_host(table.take_table("host")?)?;
         let queue = read_queue(table.take_table("queue")?, host.kernel)?;
         let own = read_sheets(table.take_tables("sheet")?)?;
+        let controller = table.take_table("controller")?;
+        let mut controller = controller.map(read_controller).transpose()?;
         let array = table.take_table("array")?;
         let filesystem = table.take_table("filesystem")?;
         let filesystem = filesystem.map(FileSystem::read).transpose()?;
@@ -55,24 +72,35 @@ impl Machine {
                 ));
             }
         }
-        let array = array.map(|array| read_array(array, &drives)).transpose()?;
-        if let (None, Some(place)) = (&array, extra) {
+        let array = match array {
+            Some(array) => read_array(array, &drives, controller.as_mut())?,
+            None => None,
+        };
+        let is_array = array.is_some() || controller.as_ref().is_some_and(|of| of.array.is_some());
+        if let (false, Some(place)) = (is_array, extra) {
             let what = format!(
                 "{} drives need an `[array]`; without one a machine has a single drive",
                 drives.len()
             );
             return Err(other(place, what));
         }
+        let partition = table.take_table("partition")?;
         table.finish()?;
-        Ok(Machine {
+        let mut machine = Machine {
             name,
             about,
             host,
             queue,
             array,
+            controller,
+            partition_start: 0,
             filesystem,
             drives,
-        })
+        };
+        if let Some(partition) = partition {
+            machine.partition_start = read_partition(partition, machine.capacity())?;
+        }
+        Ok(machine)
     }
 }
 
@@ -266,7 +294,16 @@ fn read_drive(mut table: Table, own: &[DataSheet]) -> Result<Vec<DriveSetup>, Co
     let count = table
         .take_integer("count", 1..=MOST_DRIVES as u64)?
         .unwrap_or(1);
+    let state = table.take("state");
+    if let Some(value) = &state
+        && !sheet.is_flash()
+    {
+        return Err(value.error("a disk has no state; leave the key out"));
+    }
     let settings = Settings {
+        state: state
+            .map(|value| value.choice(&FlashState::NAMES))
+            .transpose()?,
         queue_depth: table
             .take_integer("queue_depth", 1..=65_536)?
             .map(|depth| depth as u32),
@@ -392,15 +429,78 @@ fn read_region(value: &Value, capacity: u64) -> Result<(u64, u64), ConfigError> 
     Ok((start, end - start))
 }
 
-fn read_array(mut table: Table, drives: &[DriveSetup]) -> Result<ArraySetup, ConfigError> {
-    table.describe("[array]".to_owned());
-    if let Some(value) = table.take("type") {
-        match value.text()? {
-            "md" => {}
-            "controller" => {
-                return Err(value.error("RAID controllers are not modelled; use \"md\""));
+/// The first byte of a partition, which must leave some room after it.
+fn read_partition(mut table: Table, capacity: Result<u64, SimError>) -> Result<u64, ConfigError> {
+    table.describe("[partition]".to_owned());
+    let start = table.take("start").ok_or_else(|| table.missing("start"))?;
+    let bytes = start.size()?;
+    let most = capacity.unwrap_or(0).saturating_sub(1 << 20);
+    if !bytes.is_multiple_of(BLOCK) || bytes > most {
+        return Err(start.error("expected a multiple of 512 bytes, at least 1 MiB before the end"));
+    }
+    table.finish()?;
+    Ok(bytes)
+}
+
+fn read_controller(mut table: Table) -> Result<ControllerSetup, ConfigError> {
+    table.describe("[controller]".to_owned());
+    let model = table.take("model").ok_or_else(|| table.missing("model"))?;
+    let name = model.text()?;
+    let mut sheet = ControllerSheet::named(name).unwrap_or_else(|| {
+        let hint = match nearest(name, ControllerSheet::names()) {
+            Some(near) => format!("did you mean \"{near}\"?"),
+            None => {
+                let names: Vec<_> = ControllerSheet::names().collect();
+                format!("one of {}", names.join(", "))
             }
-            _ => return Err(value.error("expected \"md\"")),
+        };
+        let name = spindle_config::clean(name);
+        Err(model.error(format!("unknown controller \"{name}\"; {hint}")))
+    })?;
+    if let Some(cache) = table.take_size("cache")? {
+        sheet.cache = cache;
+    }
+    let write_cache = table.take("write_cache");
+    let setup = ControllerSetup {
+        write_cache: match &write_cache {
+            Some(value) => value.flag()?,
+            None => sheet.cache > 0,
+        },
+        battery: table.take_flag("battery")?.unwrap_or(false),
+        sheet,
+        array: None,
+    };
+    if let Some(value) = write_cache
+        && setup.write_cache
+        && setup.sheet.cache == 0
+    {
+        return Err(value.error("this controller has no cache; leave the key out"));
+    }
+    table.finish()?;
+    Ok(setup)
+}
+
+/// Reads `[array]`: an array of md, or one that the controller makes, which is put there.
+fn read_array(
+    mut table: Table,
+    drives: &[DriveSetup],
+    controller: Option<&mut ControllerSetup>,
+) -> Result<Option<ArraySetup>, ConfigError> {
+    table.describe("[array]".to_owned());
+    let mut by_controller = None;
+    if let Some(value) = table.take("type") {
+        match (value.text()?, controller) {
+            ("md", _) => {}
+            ("controller", Some(controller)) => by_controller = Some(controller),
+            ("controller", None) => return Err(value.error("a controller needs `[controller]`")),
+            _ => return Err(value.error("expected \"md\" or \"controller\"")),
+        }
+    }
+    if by_controller.is_some() {
+        for key in OF_MD {
+            if let Some(value) = table.take(key) {
+                return Err(value.error("only md has this; leave it out"));
+            }
         }
     }
     let level = table.take("level").ok_or_else(|| table.missing("level"))?;
@@ -477,14 +577,18 @@ fn read_array(mut table: Table, drives: &[DriveSetup]) -> Result<ArraySetup, Con
         )));
     }
     table.finish()?;
-    Ok(ArraySetup {
+    if let Some(controller) = by_controller {
+        controller.array = Some(config);
+        return Ok(None);
+    }
+    Ok(Some(ArraySetup {
         config,
         data_offset,
         stripe_cache,
         missing,
         rebuild,
         bitmap,
-    })
+    }))
 }
 
 fn read_bitmap(table: &mut Table, level: Level) -> Result<Option<BitmapSetup>, ConfigError> {

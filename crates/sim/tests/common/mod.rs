@@ -41,7 +41,7 @@ pub(crate) fn check(figures: &SimFigures) {
         );
     }
     for drive in &figures.drives {
-        let served = drive.reads + drive.writes + drive.flushes;
+        let served = drive.reads + drive.writes + drive.discards + drive.flushes;
         let from =
             drive.from_medium + drive.from_buffer + drive.partly_buffer + drive.to_write_cache;
         assert_eq!(served, from, "{}", drive.name);

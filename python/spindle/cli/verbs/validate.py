@@ -9,6 +9,7 @@ from spindle.cli.output import json_option
 from spindle.cli.verbs.validate_drives import drives
 from spindle.cli.verbs.validate_grid import grid
 from spindle.cli.verbs.validate_kernel import kernel
+from spindle.cli.verbs.validate_published import published
 
 
 @click.group("validate")
@@ -34,3 +35,4 @@ def maps(directory: str, json: bool) -> Exit:
 command.add_command(drives)
 command.add_command(grid)
 command.add_command(kernel)
+command.add_command(published)

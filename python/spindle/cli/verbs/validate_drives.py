@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from spindle.cli.exits import Exit
+from spindle.cli.exits import Exit, failed
 from spindle.cli.output import json_option
 
 
@@ -14,7 +14,8 @@ from spindle.cli.output import json_option
 def drives(directory: str | None, json: bool) -> Exit:
     """Compare drive models with traces of real drives: DIR/drives.json names drives and traces.
 
-    Errors larger than those of DiskSim 4.0 are listed; they do not change the exit status.
+    Errors larger than those of DiskSim 4.0 are listed; they do not change the exit status. A drive that cannot be
+    read or replayed is named, the others are compared, and the exit status is 1.
     """
     if directory is None:
         raise click.UsageError(
@@ -26,4 +27,7 @@ def drives(directory: str | None, json: bool) -> Exit:
     report = drives_report(directory)
     for line in drives_json(report) if json else drives_page(report):
         print(line)
+    if report.failures:
+        count = len(report.failures) + len(report.drives)
+        return failed(f"{directory}: {len(report.failures)} of {count} drives could not be compared")
     return Exit.FINE

@@ -8,7 +8,7 @@ from ..stack import rotates
 
 MOST_TAGS = 31
 """libata reserves one of the 32 tags up to Linux 4.17; the driver lowers a larger value."""
-MODELLED_GAIN = 1.30
+MODELLED_GAIN = 1.20
 """Random reads, 32 outstanding, under mq-deadline: the simulator's HDS725050KLA360 (7200 rpm) with a queue of 31
 compared with 1, 147.7 and 113.5 per second. docs/reference/doctor/ncq.md has the commands."""
 

@@ -12,7 +12,6 @@ SORTING = ("mq-deadline", "deadline", "bfq", "cfq", "anticipatory")
 """Schedulers that sort requests by position. noop, none and kyber do not."""
 IDLING = ("bfq", "cfq", "anticipatory")
 """Schedulers that keep a device waiting for one process's next request."""
-PLAIN = ("none", "noop")
 BFQ_REQUEST_US = 1.9
 """Time under one lock per request (Documentation/block/bfq-iosched.rst, on a Core i7-2760QM)."""
 ZONE_PLUGGING = (6, 10)

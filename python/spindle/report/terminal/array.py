@@ -6,93 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from spindle import _core
 from spindle.base import units
 from spindle.report.terminal.rebuild import Rebuild, rebuild_of
 from spindle.report.terminal.style import Style
-
-
-class Config(Struct, frozen=True):
-    """Configuration of the array."""
-
-    level: str
-    layout: str
-    chunk: int
-    members: list[int]
-    groups: int
-    outer_chunk: int | None
-
-
-class Tolerance(Struct, frozen=True):
-    """Drives that may fail."""
-
-    guaranteed: int
-    best_case: int
-
-
-class SmallWrite(Struct, frozen=True):
-    """Requests to drives of one small write."""
-
-    kernel: str
-    reads: int
-    writes: int
-
-
-class Queue(Struct, frozen=True):
-    """Queue attributes, bytes."""
-
-    minimum_io: int
-    optimal_io: int
-    read_ahead: int
-    max_request: int
-
-
-class Row(Struct, frozen=True):
-    """A chunk of each drive."""
-
-    offset: int
-    cells: list[str]
-
-
-class Section(Struct, frozen=True):
-    """Rows that follow each other."""
-
-    rows: list[Row]
-    more: bool
-
-
-class Drawing(Struct, frozen=True):
-    """Block map."""
-
-    sections: list[Section]
-
-
-class LayoutReport(Struct, frozen=True):
-    """`LayoutReport` of crates/array/src/report.rs."""
-
-    config: Config
-    md_layout: int | None
-    capacity: int
-    raw: int
-    component: int
-    outer_chunk: int | None
-    copies: int
-    tolerance: Tolerance
-    small_writes: list[SmallWrite]
-    queue: Queue
-    mdadm: list[str]
-    mkfs_xfs: str | None
-    mkfs_ext4: str | None
-    drawing: Drawing
-    notes: list[str]
+from spindle.result.layout import LayoutReport, Row, Section, SmallWrite, layout_report_from_json
 
 
 def as_dict(level: str, sizes: Sequence[int], options: Mapping[str, Any], rate: int | None = None) -> dict[str, Any]:
     """The array for programs. `rate`: bytes a second of a rebuild."""
     text = _core.array_layout(level, list(sizes), **options)
-    rebuild = _rebuild(msgspec.json.decode(text, type=LayoutReport), rate)
+    rebuild = _rebuild(layout_report_from_json(text), rate)
     return {**msgspec.json.decode(text), "rebuild": msgspec.to_builtins(rebuild)}
 
 
@@ -101,7 +26,7 @@ def array_page(
 ) -> Iterator[str]:
     """The array for people. `rate`: bytes a second of a rebuild."""
     text = _core.array_layout(level, list(sizes), **options)
-    explained = msgspec.json.decode(text, type=LayoutReport)
+    explained = layout_report_from_json(text)
     yield from style.headline(_heading(explained))
     yield ""
     yield from _picture(explained)

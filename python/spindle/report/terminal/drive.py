@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import msgspec
 from msgspec import Struct
 
 from spindle import _core
 from spindle.base import units
+from spindle.base.decoding import decode_json
 from spindle.report.terminal.chart import Curve, lines
 from spindle.report.terminal.style import Style
 from spindle.report.terminal.table import Column, fits, table
@@ -49,6 +49,17 @@ class DepthPoint(Struct, frozen=True):
     mean_ms: float
 
 
+class Band(Struct, frozen=True, kw_only=True):
+    """Random 4 KiB reads with the deepest queue, by the settling margin of the firmware."""
+
+    depth: int
+    margin_ms: float
+    least_margin_ms: float
+    most_margin_ms: float
+    least_iops: float
+    most_iops: float
+
+
 class Line(Struct, frozen=True, kw_only=True):
     """A line of the catalogue (`crates/drive/src/show.rs`)."""
 
@@ -76,6 +87,7 @@ class DriveView(Struct, frozen=True, kw_only=True):
     transfer_rate: list[RatePoint]
     iops_by_size: list[SizePoint]
     iops_by_depth: list[DepthPoint]
+    band: Band | None
 
 
 def catalogue(style: Style) -> list[str]:
@@ -90,7 +102,7 @@ def catalogue(style: Style) -> list[str]:
     ]
     rows = []
     for name in _core.drive_names():
-        drive = msgspec.json.decode(_core.drive_line(name), type=Line)
+        drive = decode_json(_core.drive_line(name), Line)
         one, most = drive.alone, drive.deepest
         rows.append(
             [
@@ -133,6 +145,15 @@ def curves(drive: DriveView) -> list[Curve]:
     return found
 
 
+def band_in_words(band: Band) -> str:
+    """Return how far the figure of the deepest queue is uncertain."""
+    return (
+        f"{band.depth} outstanding: {units.count(band.least_iops)} to {units.count(band.most_iops)} IOPS, for a "
+        f"`settle_margin` from {band.most_margin_ms:.3g} ms down to {band.least_margin_ms:.3g} ms "
+        f"(here {band.margin_ms:.3g} ms; no data sheet gives it)."
+    )
+
+
 def page(drive: DriveView, style: Style) -> list[str]:
     """Return data, curves, sources."""
     facts = [units.size(drive.capacity), f"queue depth {drive.queue_depth}"]
@@ -141,6 +162,8 @@ def page(drive: DriveView, style: Style) -> list[str]:
     text = [*style.headline(f"{drive.name}: {drive.title}"), *style.wrap(", ".join(facts))]
     for curve in curves(drive):
         text += ["", *lines(curve, style)]
+    if drive.band:
+        text += ["", *style.wrap(band_in_words(drive.band))]
     text += ["", "Sources:"]
     width = max(len(source.key) for source in drive.sources)
     for source in drive.sources:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from spindle import _core
+from spindle.base.decoding import decode_json
 from spindle.report.terminal.style import style_of
 from spindle.report.terminal.table import Column, table
 
@@ -45,13 +46,23 @@ class DriveReport(Struct, frozen=True):
     writes: Score | None
     reference: Reference | None
     worse: list[str]
+    notes: list[str]
+
+
+class Failure(Struct, frozen=True):
+    """A drive that could not be compared."""
+
+    drive: str
+    problem: str
 
 
 class DrivesReport(Struct, frozen=True):
     """All drives."""
 
     drives: list[DriveReport]
-    all: DriveReport
+    all: DriveReport | None
+    failures: list[Failure]
+    without_trace: list[str]
 
 
 COLUMNS = [
@@ -67,10 +78,12 @@ COLUMNS = [
     Column("reference", words=True),
 ]
 
+LEGEND = ["demerit: root mean square over quantiles; MAE and r: per request; reference: DiskSim 4.0, the same figures"]
+
 
 def drives_report(directory: str) -> DrivesReport:
-    """Replay every trace of a directory. Raises ConfigError if it has none or one cannot be read."""
-    return msgspec.json.decode(_core.validate_drives(directory), type=DrivesReport)
+    """Replay every trace of a directory. Raises ConfigError if it has none."""
+    return decode_json(_core.validate_drives(directory), DrivesReport)
 
 
 def drives_json(report: DrivesReport) -> Iterator[str]:
@@ -80,10 +93,18 @@ def drives_json(report: DrivesReport) -> Iterator[str]:
 
 def drives_page(report: DrivesReport) -> Iterator[str]:
     """Yield the page: the figures, then those that are worse than the reference."""
-    rows = [row for drive in [*report.drives, report.all] for row in _rows(drive)]
-    yield from table(COLUMNS, rows, style_of(sys.stdout))
-    yield ""
-    yield "demerit: root mean square over quantiles; MAE and r: per request; reference: DiskSim 4.0, the same figures"
+    if report.all is not None:
+        rows = [row for drive in [*report.drives, report.all] for row in _rows(drive)]
+        yield from table(COLUMNS, rows, style_of(sys.stdout))
+        yield ""
+        yield from LEGEND
+    for drive in report.drives:
+        for note in drive.notes:
+            yield f"note: {drive.drive}: {note}"
+    for name in report.without_trace:
+        yield f"not compared: {name}: names no trace"
+    for failure in report.failures:
+        yield f"not compared: {failure.drive}: {failure.problem}"
     compared = [drive for drive in report.drives if drive.reference is not None]
     for drive in compared:
         for figure in drive.worse:

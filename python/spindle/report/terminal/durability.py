@@ -9,7 +9,8 @@ from spindle.base import units
 from spindle.base.commands import given, shell
 from spindle.report.terminal.style import Style
 from spindle.report.terminal.table import Column, table
-from spindle.result.durability import Cut, DurabilityCheck, Findings, Header, Journal, Verdict, WriteTest
+from spindle.result.durability import Cut, DurabilityCheck, WriteTest
+from spindle.result.journal import Findings, Header, Journal
 from spindle.result.record import Level
 
 if TYPE_CHECKING:
@@ -161,21 +162,21 @@ def verdict_words(findings: Findings) -> str:
     blocks = findings.blocks
     acknowledged = sum(findings.journal.acknowledged)
     match findings.verdict:
-        case Verdict.KEPT:
+        case "kept":
             return f"Nothing is lost: all {units.count(acknowledged)} acknowledged writes are there, or newer ones."
-        case Verdict.NOTHING:
+        case "nothing":
             return "No conclusion: no sync was acknowledged before the journal ends."
-        case Verdict.REORDERED:
+        case "reordered":
             return (
                 f"Order was broken: {_writes(findings.reordered)} missing that had to be durable before others, which "
                 "are there, were issued."
             )
-        case Verdict.DAMAGED:
+        case "damaged":
             return (
                 f"Damaged: no acknowledged write is missing, but {_places(blocks.damaged)} that nobody had to write to "
                 "are not as they were."
             )
-        case Verdict.OVERWRITTEN:
+        case "overwritten":
             return (
                 f"Overwritten: {_places(blocks.lost)} of acknowledged writes hold data that is neither of the run nor "
                 "was there before; this points to another writer, not to a lost sync."
@@ -258,14 +259,14 @@ def _losses(findings: Findings, style: Style) -> Iterator[str]:
 
 
 def _meaning(findings: Findings) -> str | None:
-    if findings.verdict in (Verdict.LOST, Verdict.REORDERED):
+    if findings.verdict in ("lost", "reordered"):
         if findings.journal.header.plan.sync == "none":
             return "nothing was synced in this run: the loss shows that this test detects loss"
         return (
             "something between the file and the medium (file system, array, controller, drive) said that data was "
             "durable when it was not: look for a volatile write cache without power-loss protection, and for nobarrier"
         )
-    if findings.verdict is Verdict.KEPT and findings.journal.end in ("time", "stopped"):
+    if findings.verdict == "kept" and findings.journal.end in ("time", "stopped"):
         return f"the writer had ended before ({_ENDS[findings.journal.end]}): only a cut while it writes is a test"
     return None
 

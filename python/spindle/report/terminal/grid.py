@@ -53,7 +53,7 @@ def grid_page(report: GridReport) -> Iterator[str]:
     differing = [of for of in report.compared if of.cause is not None]
     if differing:
         yield ""
-        yield "beyond the bounds:"
+        yield "beyond the bounds, with the likely cause:"
     for of in sorted(differing, key=lambda of: -abs(of.throughput_error)):
         yield f"  {of.both.point.name}: throughput {of.throughput_error:+.1%}, mean {of.mean_error:+.1%}: {of.cause}"
 

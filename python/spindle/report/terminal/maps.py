@@ -6,35 +6,16 @@ import sys
 from collections.abc import Iterator
 
 import msgspec
-from msgspec import Struct
 
 from spindle import _core
 from spindle.report.terminal.style import style_of
 from spindle.report.terminal.table import Column, table
-
-
-class FileReport(Struct, frozen=True):
-    """One list."""
-
-    file: str
-    array: str
-    blocks: int
-    mismatch: str | None
-
-
-class MapsReport(Struct, frozen=True):
-    """All lists."""
-
-    files: list[FileReport]
-    arrays: int
-    blocks: int
-    mismatches: int
-    first_mismatch: str | None
+from spindle.result.maps import MapsReport, maps_report_from_json
 
 
 def maps_report(directory: str) -> MapsReport:
     """Compare every list in a directory. Raises ConfigError if it has none."""
-    return msgspec.json.decode(_core.validate_maps(directory), type=MapsReport)
+    return maps_report_from_json(_core.validate_maps(directory))
 
 
 def maps_json(report: MapsReport) -> Iterator[str]:

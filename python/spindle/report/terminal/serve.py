@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spindle.report.terminal.style import Style
-from spindle.serve.session import ServeFigures
+from spindle.serve.figures import ServeFigures
 
 
 def page(figures: ServeFigures, _style: Style) -> list[str]:

@@ -40,7 +40,7 @@ class RunKinds(Flag):
     COMMAND = auto()
     """The load is a separate program, whose figures are unknown."""
     MODEL = auto()
-    """A modelled machine: no other load and no hidden caches."""
+    """A modelled machine: no other load, and a page cache whose traffic is known."""
     KERNEL = auto()
     """A modelled machine under the real kernel: its caches and settings count, and no other load."""
     NULL = auto()
@@ -62,6 +62,7 @@ RULES: tuple[tuple[Rule, RunKinds], ...] = (
     (names.enough, NAMES),
     (completeness.late, DATA | NAMES),
     (cache.cache_share, DATA | KERNEL),
+    (cache.modelled_cache_share, MODEL),
     (names.in_memory, NAMES),
     (cache.discards, DATA | KERNEL),
     (cache.working_set, DATA | MODEL | KERNEL),
@@ -77,6 +78,7 @@ RULES: tuple[tuple[Rule, RunKinds], ...] = (
     (traffic.other_io, DATA | KERNEL),
     (log.whole_log, DATA | NAMES | NULL),
     (conditions.preconditioned, DATA),
+    (conditions.fresh_drive, MODEL | KERNEL),
     (conditions.settings_changed, THIS_MACHINE | KERNEL),
     (conditions.before_the_run, THIS_MACHINE),
     (conditions.during_the_run, THIS_MACHINE | MODEL | KERNEL),

@@ -54,11 +54,16 @@ def _of_direction(record: RunRecord, target: DeviceCounters, direction: str) -> 
         moved = min(moved, record.fetched_bytes)  # reads of others must not count as the load's own
     if direction == "write" and any(stream.mix.trim + stream.mix.zero > 0 for stream in record.workload.streams):
         return None  # discards and zeroings are not counted as bytes written by every driver
+    return _of_share(record, direction, asked, moved, target.name)
+
+
+def _of_share(record: RunRecord, direction: str, asked: int, moved: float, mover: str) -> Verdict:
+    """The verdict on what `mover` moved of the bytes that the application asked for."""
     share = max(0.0, 1 - moved / asked)
     level = Level.INVALID if share >= INVALID_SHARE else Level.WARN if share >= WARN_SHARE else Level.OK
-    seen = f"{direction}s: the application moved {units.size(asked)}, {target.name} {units.size(moved)} of it"
+    seen = f"{direction}s: the application moved {units.size(asked)}, {mover} {units.size(moved)} of it"
     if moved >= asked:
-        seen = f"{direction}s: the application moved {units.size(asked)}, {target.name} {units.size(moved)}"
+        seen = f"{direction}s: the application moved {units.size(asked)}, {mover} {units.size(moved)}"
     if level is Level.OK:
         evidence, advice = f"{seen}: {units.percent(share)} from a cache", ""
     elif direction == "read" and record.preparation.kept_pages:
@@ -75,6 +80,21 @@ def _of_direction(record: RunRecord, target: DeviceCounters, direction: str) -> 
         advice=advice,
         numbers={"share": share, "application_bytes": float(asked), "device_bytes": float(moved)},
     )
+
+
+def modelled_cache_share(record: RunRecord) -> list[Verdict]:
+    """The same for the buffered streams of a modelled machine, whose page cache counts what it moves."""
+    moved = record.target.detail.get("page_cache")
+    if moved is None:
+        return []
+    buffered = {stream.name for stream in record.workload.all_streams if not stream.direct}
+    streams = [stream for stream in record.figures.streams if stream.name in buffered]
+    verdicts = []
+    for direction in ("read", "write"):
+        asked = sum(getattr(stream, f"total_{direction}_bytes") for stream in streams)
+        if asked >= TOO_LITTLE_BYTES:
+            verdicts.append(_of_share(record, direction, asked, moved[f"{direction}_bytes"], "the page cache"))
+    return verdicts
 
 
 @dataclass(frozen=True)

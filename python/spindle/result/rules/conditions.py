@@ -278,6 +278,29 @@ def preconditioned(record: RunRecord) -> list[Verdict]:
     ]
 
 
+def fresh_drive(record: RunRecord) -> list[Verdict]:
+    """A flash drive that was never used writes faster than it ever will again."""
+    states = record.target.detail.get("flash_states") or []
+    fresh = [slot for slot, state in enumerate(states) if state == "fresh"]
+    written = record.figures.total_write_bytes
+    if not fresh or not written:
+        return []
+    names = "the flash drive was" if len(states) == 1 else f"{len(fresh)} of {len(states)} drives were"
+    counters = record.counters
+    moved = counters.delta.get("flash_moved_bytes") if counters is not None else None
+    how = f"; erased pages ran out, and collection moved {units.size(moved)}" if moved else " found erased pages"
+    return [
+        Verdict(
+            check="fresh-drive",
+            level=Level.WARN,
+            evidence=f"{names} fresh: {units.size(written)} written{how}",
+            advice='for the speed of a drive in use set `state = "used"` in its `[[drive]]`',
+            numbers={"write_bytes": float(written), "fresh_drives": float(len(fresh))}
+            | ({} if moved is None else {"moved_bytes": moved}),
+        )
+    ]
+
+
 def target_changed(record: RunRecord) -> list[Verdict]:
     """A target that vanished or changed its size was not measured to the end."""
     trouble = record.target.detail.get("trouble")

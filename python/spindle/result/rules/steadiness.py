@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Literal
 
-import msgspec
 from msgspec import Struct
 
 from spindle import _core
 from spindle.base import units
+from spindle.base.decoding import decode_json
 from spindle.result.figures import EndedBySteady, Interval
 from spindle.result.record import Level, RunRecord, Verdict
 
@@ -156,7 +156,7 @@ def _seen(record: RunRecord) -> list[Verdict]:
     intervals = _whole_intervals(record)
     each = units.seconds(record.figures.interval_ns / 1e9)
     every = list(_series_of(record, intervals))
-    report = msgspec.json.decode(_core.steady(every[0].values), type=Report)
+    report = decode_json(_core.steady(every[0].values), Report)
     numbers = {"intervals": float(len(intervals))}
     if report.last is None:
         return [
@@ -265,7 +265,7 @@ def strongest(every: Sequence[Series]) -> tuple[Series, Departure] | None:
     """The most significant change that matters; among series with equal evidence the first: all streams together."""
     found = []
     for series in every:
-        seen = msgspec.json.decode(_core.departures(series.values, len(every) - 1), type=list[Departure])
+        seen = decode_json(_core.departures(series.values, len(every) - 1), list[Departure])
         large = [departure for departure in seen if series.matters(departure)]
         found += [(series, large[0])] if large else []
     return max(found, key=lambda pair: pair[1].strength, default=None)

@@ -17,7 +17,9 @@ from spindle.base import units
 from spindle.host.errors import TargetError, WrongTarget, not_found, reason
 from spindle.host.guard import OpenTarget, StreamAccess, open_target
 from spindle.host.register import boot_id
-from spindle.result.durability import DurabilityCheck, Findings, Header, Journal, TestedTarget, Verdict
+from spindle.result.durability import DurabilityCheck
+from spindle.result.journal import Findings, Header, Journal, findings_from_json, journal_from_json
+from spindle.result.tested import TestedTarget
 from spindle.run.errors import Usage
 
 _GONE = ("before", "zeroes", "missing", "unreadable")
@@ -27,7 +29,7 @@ _GONE = ("before", "zeroes", "missing", "unreadable")
 def read_journal(fd: int, where: str) -> Journal:
     """The content of a journal. Raises Usage."""
     try:
-        return msgspec.json.decode(_core.durability_journal(fd), type=Journal)
+        return journal_from_json(_core.durability_journal(fd))
     except _core.ConfigError as error:
         raise Usage(f"{where}: {error}") from None
     except msgspec.ValidationError:
@@ -48,9 +50,9 @@ def verify(journal: Path, target: str | None) -> DurabilityCheck:
                 text = _core.durability_check(file.fileno(), read.as_tuple())
             except _core.ConfigError as error:
                 raise Usage(f"{journal}: {error}") from None
-            findings = msgspec.json.decode(text, type=Findings)
+            findings = findings_from_json(text)
             differences = _differences(place, read.opened)
-    if findings.verdict is Verdict.ABSENT:
+    if findings.verdict == "absent":
         findings = _absent(asked, header, findings, differences)
     return DurabilityCheck(target=asked, findings=findings, notes=[*differences, *_notes(header, findings)])
 
@@ -151,12 +153,12 @@ def _absent(asked: str, header: Header, findings: Findings, differences: list[st
             f"{named}, but in {units.count(findings.blocks.lost - gone)} places something that was not there before: "
             "it is another target, or was overwritten since"
         )
-    return msgspec.structs.replace(findings, verdict=Verdict.LOST)
+    return msgspec.structs.replace(findings, verdict="lost")
 
 
 def _notes(header: Header, findings: Findings) -> list[str]:
     notes = []
-    if findings.verdict in (Verdict.LOST, Verdict.REORDERED) and header.about.target.write_cache == "write through":
+    if findings.verdict in ("lost", "reordered") and header.about.target.write_cache == "write through":
         notes.append(
             "the kernel took the device's cache for write-through (queue/write_cache) and sent it no flushes: if it "
             "has a volatile cache, that is the cause"

@@ -17,9 +17,12 @@ from spindle.lab import initramfs
 from spindle.lab.assembly import FOLDER, Setup, in_order
 from spindle.lab.errors import LabError
 from spindle.lab.load import find_agent
-from spindle.lab.machine import ERRORS, TERMINAL, Boot, BootReport, passing_folder, running
-from spindle.result.durability import Cut, Findings, Header, Journal, Plan, TestDetails, TestedTarget
+from spindle.lab.machine import ERRORS, TERMINAL, Boot, passing_folder, running
+from spindle.lab.report import BootReport
+from spindle.result.durability import Cut
+from spindle.result.journal import Header, Pattern, Plan, SyncKind, findings_from_json, journal_from_json
 from spindle.result.record import utc_now
+from spindle.result.tested import TestDetails, TestedTarget
 
 _HEADER, _JOURNAL = "lab/header", "lab/journal"
 """Files in the lab."""
@@ -59,8 +62,8 @@ class CutOptions:
     """Part of the target that is written."""
     cuts: int = 20
     seed: int = 1
-    pattern: str = "mixed"
-    sync: str = "fsync"
+    pattern: Pattern = "mixed"
+    sync: SyncKind = "fsync"
     workers: int = 4
     block_bytes: int = 4096
     batch: int = 4
@@ -87,7 +90,7 @@ def _first_write_ns(order: CutOptions) -> int:
     with tempfile.TemporaryFile() as file:
         file.write(out)
         try:
-            journal = msgspec.json.decode(_core.durability_journal(file.fileno()), type=Journal)
+            journal = journal_from_json(_core.durability_journal(file.fileno()))
             return round((float(said) + _UPTIME_S) * 1e9) - journal.last_ns
         except (_core.ConfigError, ValueError):
             raise LabError(f"in the lab: {said}") from None
@@ -105,7 +108,7 @@ def _cut(order: CutOptions, number: int, begin_ns: int) -> Cut:
             raise LabError(f"in the lab: the writers ended before the power was cut: {said}")
         check = [*order.place.again, f"spindle-agent check --journal /{_JOURNAL} --target {order.place.path} >&3"]
         _, found, said = _boot(order, check, {_JOURNAL: journal}, disks=disks)
-    findings = msgspec.json.decode(found, type=Findings) if found else None
+    findings = findings_from_json(found) if found else None
     return Cut(at_ns=at_ns, findings=findings, said=None if findings else said)
 
 

@@ -26,7 +26,7 @@ from spindle.host.errors import reason
 from spindle.host.signals import Stopped
 from spindle.host.testfile import KEEP_FREE
 from spindle.host.trusted import new_own
-from spindle.result.durability import Journal
+from spindle.result.journal import Journal
 from spindle.run.durability.aftercrash import read_journal
 from spindle.run.durability.journal import LINE_MAX, PATIENCE_S, READY, TOKEN, new_journal, proof
 from spindle.run.errors import RunFailed, Usage

@@ -22,8 +22,10 @@ from spindle.host.mounts import mount_of
 from spindle.host.register import boot_id
 from spindle.host.signals import Stopped
 from spindle.host.testfile import TestFile
-from spindle.result.durability import Figures, Header, Plan, TestDetails, TestedTarget, WriteTest
+from spindle.result.durability import WriteTest
+from spindle.result.journal import DurabilityFigures, Header, Pattern, Plan, SyncKind, durability_figures_from_json
 from spindle.result.record import utc_now
+from spindle.result.tested import TestDetails, TestedTarget
 from spindle.run.consent import NO_CONSENT, Consent
 from spindle.run.durability.journal import OpenJournal, open_journal, read_token
 from spindle.run.errors import RunFailed, Usage
@@ -44,8 +46,8 @@ class WriterOptions:
     journal: str
     create_bytes: int | None = None
     """Size of a test file to make; it is kept."""
-    pattern: str = "mixed"
-    sync: str = "fsync"
+    pattern: Pattern = "mixed"
+    sync: SyncKind = "fsync"
     workers: int = 4
     block_bytes: int = 4096
     batch: int = 4
@@ -137,7 +139,9 @@ def _place(order: WriterOptions, target: OpenTarget) -> TestedTarget:
     )
 
 
-def _carry_out(order: WriterOptions, target: OpenTarget, journal: OpenJournal, header: Header, watch: Watch) -> Figures:
+def _carry_out(
+    order: WriterOptions, target: OpenTarget, journal: OpenJournal, header: Header, watch: Watch
+) -> DurabilityFigures:
     text = msgspec.json.encode(header).decode()
     test = _core.Durability(
         text, [file.as_tuple() for file in target.files], journal.fd, receiver=journal.receiver, seconds=order.seconds
@@ -152,7 +156,7 @@ def _carry_out(order: WriterOptions, target: OpenTarget, journal: OpenJournal, h
         while not test.wait(POLL_S):
             pass
     watch.end()
-    figures = msgspec.json.decode(test.figures(), type=Figures)
+    figures = durability_figures_from_json(test.figures())
     if figures.elapsed_ns == 0:
         journal.discard()
     return figures
@@ -175,7 +179,7 @@ class _Rate:
         )
 
 
-def _failure_words(order: WriterOptions, journal: OpenJournal, figures: Figures) -> str:
+def _failure_words(order: WriterOptions, journal: OpenJournal, figures: DurabilityFigures) -> str:
     """A failure in one line."""
     failure = figures.failure
     assert failure is not None

@@ -30,7 +30,7 @@ from spindle.run.runner import LoadResult, region_bytes
 from spindle.run.simulate import MachineDescription, describe
 from spindle.run.watch import Watch
 
-from .modelled import MachineTarget
+from .modelled import FLASH_STATE, MachineTarget
 from .target import AS_IT_IS, Opening, Target
 
 NEWEST = "newest"
@@ -43,8 +43,7 @@ _REAL_ONLY = (
 _REFUSALS = {
     **dict.fromkeys(_REAL_ONLY, "a modelled machine does not have this; leave it out, or give a device as target"),
     "status_interval": "a modelled run is computed in its own time; leave it out, the record has each second",
-    "precondition": "a modelled flash drive always finds erased pages, whatever was written before, and a disk does "
-    "not depend on it; leave it out",
+    "precondition": FLASH_STATE,
 }
 
 
@@ -228,4 +227,5 @@ class KernelRunner:
             "drives": known.drives,
             "queue_depth": known.queue_depth,
             "drive_cache_bytes": known.cache_bytes or None,
+            **known.flash_detail,
         }

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import to_builtins
+from msgspec.structs import replace
+
 from spindle import _core
 from spindle.host import diskstats
 from spindle.host.outputs import Output
@@ -66,6 +69,11 @@ class MachineTarget:
         )
 
 
+FLASH_STATE = (
+    'a modelled run begins in the state that the machine file names (`state = "used"` in `[[drive]]` for a flash drive '
+    "in long use), and a disk does not depend on what was written before; leave it out"
+)
+"""Instead of preconditioning."""
 _REAL_ONLY = (
     *("create", "keep", "erase", "iopoll", "sqpoll", "cpus", "engine", "log", "verify", "verify_state"),
     *("drop_caches", "sync", "wait_idle", "quiet_machine"),
@@ -74,8 +82,7 @@ _REAL_ONLY = (
 _REFUSALS = {
     **dict.fromkeys(_REAL_ONLY, "a modelled machine does not have this; leave it out, or give a device as target"),
     "status_interval": "a modelled run is computed in its own time; leave it out, the record has each second",
-    "precondition": "a modelled flash drive always finds erased pages, whatever was written before, and a disk does "
-    "not depend on it; leave it out",
+    "precondition": FLASH_STATE,
 }
 
 
@@ -118,6 +125,7 @@ class MachineRunner:
             "drives": known.drives,
             "queue_depth": known.queue_depth,
             "drive_cache_bytes": known.cache_bytes or None,
+            **known.flash_detail,
         }
         if spec is not None:
             detail["region_bytes"] = max(region_bytes(stream, known.capacity) for stream in spec.all_streams)
@@ -143,7 +151,7 @@ class MachineRunner:
             tool=Tool(version=_core.__version__),
             workload=spec,
             request=resolved.request,
-            target=self.target(spec),
+            target=_with_cache(self.target(spec), simulated),
             seed=spec.seed,
             figures=figures,
             fetched_bytes=None,
@@ -159,6 +167,14 @@ class MachineRunner:
     def identity(self, resolved: ResolvedWorkload, search: str = "") -> tuple[str, str]:
         """Id and start of a record: equal if and only if machine, workload and search are equal."""
         return model_id(self._text, resolved.core.to_json(), search), MODELLED_START
+
+
+def _with_cache(target: Target, simulated: SimulatedRun) -> Target:
+    """The target, with the bytes that its page cache moved if it has one."""
+    moved = simulated.page_cache
+    if moved is None:
+        return target
+    return replace(target, detail={**target.detail, "page_cache": to_builtins(moved)})
 
 
 def _counters(drive: DriveCounters, elapsed_ns: int) -> DeviceCounters:
@@ -183,6 +199,7 @@ def _counters(drive: DriveCounters, elapsed_ns: int) -> DeviceCounters:
             "seek_ms": drive.seek_ns / 1e6,
             "rotation_ms": drive.rotation_ns / 1e6,
             "transfer_ms": drive.transfer_ns / 1e6,
+            **_flash_counters(drive),
         },
         iostat={
             "r/s": drive.reads / seconds,
@@ -194,6 +211,22 @@ def _counters(drive: DriveCounters, elapsed_ns: int) -> DeviceCounters:
             "%util": 100 * drive.busy_ns / 1e9 / seconds,
         },
     )
+
+
+def _flash_counters(drive: DriveCounters) -> dict[str, float]:
+    """Counters that only flash drives have."""
+    flash = drive.flash
+    if flash is None:
+        return {}
+    return {
+        "discards": float(drive.discards),
+        "discard_bytes": float(drive.discard_bytes),
+        "flash_written_bytes": float(flash.written_bytes),
+        "flash_moved_bytes": float(flash.moved_bytes),
+        "flash_padded_bytes": float(flash.padded_bytes),
+        "flash_slc_bytes": float(flash.slc_bytes),
+        "flash_erases": float(flash.erases),
+    }
 
 
 def _findings(simulated: SimulatedRun) -> list[dict[str, Any]]:

@@ -1,0 +1,138 @@
+//! The data sheet of a controller: `catalogue/controllers`, with a source for each number, as drives have.
+
+use spindle_config::catalogue::CONTROLLERS;
+use spindle_config::units::Rate;
+use spindle_config::{ConfigError, Document, Table};
+
+/// The numbers of a controller. Times ns, sizes bytes, rates bytes per second.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ControllerSheet {
+    /// Model.
+    pub name: String,
+    /// Maker and model, for people.
+    pub title: String,
+    /// Commands that a unit takes from the host.
+    pub commands_per_unit: u32,
+    /// Longest command that its driver sends.
+    pub max_request: u64,
+    /// Time of its processor for each command of the host.
+    pub command_ns: u64,
+    /// Host link, both directions together.
+    pub link_rate: f64,
+    /// Cache for written data; 0 without one.
+    pub cache: u64,
+    /// Commands of the cache that a drive gets at once.
+    pub destages_per_drive: u32,
+    /// Commands that a drive gets at once.
+    pub commands_per_drive: u32,
+    /// Rate at which parity is computed, of the data that go into it.
+    pub xor_rate: f64,
+    /// Number and source.
+    pub sources: Vec<(String, String)>,
+}
+
+const KEYS: [&str; 8] = [
+    "commands_per_unit",
+    "max_request",
+    "command_overhead",
+    "link_rate",
+    "cache",
+    "destages_per_drive",
+    "commands_per_drive",
+    "xor_rate",
+];
+
+impl ControllerSheet {
+    /// Names in the catalogue.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        CONTROLLERS.iter().map(|(name, _)| *name)
+    }
+
+    /// The sheet of a controller of the catalogue; `None` if there is none of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Result<ControllerSheet, ConfigError>> {
+        let (known, text) = CONTROLLERS
+            .iter()
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+        let source = format!("catalogue/controllers/{known}.toml");
+        Some(Document::parse(text, &source).and_then(ControllerSheet::read))
+    }
+
+    fn read(mut table: Table) -> Result<ControllerSheet, ConfigError> {
+        let name = text(&mut table, "name")?;
+        let title = text(&mut table, "title")?;
+        let mut sheet = ControllerSheet {
+            name,
+            title,
+            commands_per_unit: count(&mut table, "commands_per_unit")?,
+            max_request: size(&mut table, "max_request")?,
+            command_ns: table
+                .take_duration("command_overhead")?
+                .ok_or_else(|| table.missing("command_overhead"))?,
+            link_rate: rate(&mut table, "link_rate")?,
+            cache: size(&mut table, "cache")?,
+            destages_per_drive: count(&mut table, "destages_per_drive")?,
+            commands_per_drive: count(&mut table, "commands_per_drive")?,
+            xor_rate: rate(&mut table, "xor_rate")?,
+            sources: Vec::new(),
+        };
+        let mut facts = table
+            .take_table("source")?
+            .ok_or_else(|| table.missing("source"))?;
+        facts.describe("[source]".to_owned());
+        for key in KEYS {
+            let source = facts.take_text(key)?.ok_or_else(|| facts.missing(key))?;
+            sheet.sources.push((key.to_owned(), source));
+        }
+        facts.finish()?;
+        table.finish()?;
+        Ok(sheet)
+    }
+}
+
+fn text(table: &mut Table, key: &'static str) -> Result<String, ConfigError> {
+    table.take_text(key)?.ok_or_else(|| table.missing(key))
+}
+
+fn size(table: &mut Table, key: &'static str) -> Result<u64, ConfigError> {
+    table.take_size(key)?.ok_or_else(|| table.missing(key))
+}
+
+fn count(table: &mut Table, key: &'static str) -> Result<u32, ConfigError> {
+    table
+        .take_integer(key, 1..=65_536)?
+        .map(|number| number as u32)
+        .ok_or_else(|| table.missing(key))
+}
+
+fn rate(table: &mut Table, key: &'static str) -> Result<f64, ConfigError> {
+    match table.take(key) {
+        None => Err(table.missing(key)),
+        Some(value) => match value.rate()? {
+            Rate::Bytes(rate) => Ok(rate),
+            Rate::Iops(_) => Err(value.error("expected a rate in bytes, such as '533 MB/s'")),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_sheet_of_the_catalogue_is_listed_and_is_read() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../catalogue/controllers");
+        let mut files: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter_map(|file| file.strip_suffix(".toml").map(str::to_owned))
+            .collect();
+        files.sort();
+        assert_eq!(files, ControllerSheet::names().collect::<Vec<_>>());
+        for name in ControllerSheet::names() {
+            let sheet = ControllerSheet::named(name).unwrap().unwrap();
+            assert_eq!(sheet.name, name);
+            assert_eq!(sheet.sources.len(), KEYS.len());
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Controllers: their cache, their arrays, their limits.
+
+use spindle_measure::OpFigures;
+use spindle_sim::{Machine, SimFigures, SimOptions, simulate};
+use spindle_workload::Workload;
+
+const MIB: u64 = 1 << 20;
+
+/// Drives that take 1 ms for each command behind a controller without an array, or with one.
+fn machine(controller: &str, array: &str, drives: u32) -> Machine {
+    let text = format!(
+        "[host]\nkernel = '6.1'\n[queue]\nscheduler = 'none'\n[controller]\nmodel = '9650SE-16ML'\n{controller}\n{array}\n\
+         [[drive]]\nservice = '1ms'\ncapacity = '1GiB'\nqueue_depth = 32\nflush = '1ms'\ncount = {drives}\n"
+    );
+    Machine::parse(&text, "m.toml").unwrap()
+}
+
+fn array(level: &str) -> String {
+    format!("[array]\ntype = 'controller'\nlevel = '{level}'\nchunk = '64KiB'")
+}
+
+fn run(machine: &Machine, load: &str) -> SimFigures {
+    let text = format!("seconds = 'none'\npattern = 'uniform'\ndirect = true\n{load}");
+    let load = Workload::parse(&text, "load", "load", &[]).unwrap();
+    simulate(machine, &load, SimOptions::default()).unwrap()
+}
+
+fn write(figures: &SimFigures) -> &OpFigures {
+    figures.run.streams[0].write.as_ref().unwrap()
+}
+
+fn read(figures: &SimFigures) -> &OpFigures {
+    figures.run.streams[0].read.as_ref().unwrap()
+}
+
+#[test]
+fn writes_are_answered_by_the_cache_until_it_is_full() {
+    let machine = machine("cache = '4MiB'", "", 1);
+    let few = run(
+        &machine,
+        "size = '64KiB'\nwrite_fraction = 1\nrequests = 60",
+    );
+    // 50 us of the processor, and 64 KiB at 1500 MB/s.
+    assert!(write(&few).latency.max_ns < 200_000);
+    let many = run(
+        &machine,
+        "size = '64KiB'\nwrite_fraction = 1\nrequests = 2000",
+    );
+    let rate = write(&many).iops;
+    // Then at the pace of the drive.
+    assert!((950.0..1100.0).contains(&rate), "{rate}");
+}
+
+#[test]
+fn without_its_cache_a_write_takes_the_time_of_the_drive() {
+    let machine = machine("write_cache = false", "", 1);
+    let figures = run(
+        &machine,
+        "size = '4KiB'\nwrite_fraction = 1\nrequests = 100",
+    );
+    assert!(write(&figures).latency.min_ns >= 1_050_000);
+}
+
+#[test]
+fn a_small_line_of_the_cache_is_as_full_as_a_large_one() {
+    // Lines of 64 KiB: the cache takes as many writes of 512 bytes as of 64 KiB.
+    let machine = machine("cache = '4MiB'", "", 1);
+    for size in ["512", "'64KiB'"] {
+        let load = format!("size = {size}\nwrite_fraction = 1\nrequests = 2000");
+        let rate = write(&run(&machine, &load)).iops;
+        assert!((950.0..1150.0).contains(&rate), "{size}: {rate}");
+    }
+}
+
+#[test]
+fn reads_of_what_is_in_the_cache_need_no_drive() {
+    let machine = machine("", "", 1);
+    let load =
+        "size = '4KiB'\nwrite_fraction = 0.5\nrequests = 2000\nregion = '0-64KiB'\nworkers = 4";
+    let figures = run(&machine, load);
+    assert!(read(&figures).latency.min_ns < 100_000);
+}
+
+#[test]
+fn a_stripe_of_drives_serves_as_many_reads_at_once() {
+    let machine = machine("", &array("raid0"), 4);
+    let figures = run(&machine, "size = '4KiB'\nworkers = 64\nrequests = 20000");
+    let rate = read(&figures).iops;
+    assert!((3500.0..4010.0).contains(&rate), "{rate}");
+}
+
+#[test]
+fn reads_of_mirrors_go_to_the_drive_with_less_to_do() {
+    let machine = machine("", "[array]\ntype = 'controller'\nlevel = 'raid1'", 2);
+    let rate = read(&run(
+        &machine,
+        "size = '4KiB'\nworkers = 8\nrequests = 5000",
+    ))
+    .iops;
+    assert!((1900.0..2010.0).contains(&rate), "{rate}");
+}
+
+#[test]
+fn a_small_write_of_raid5_takes_four_commands_and_a_full_stripe_none_too_many() {
+    let machine = machine("cache = '1MiB'", &array("raid5"), 4);
+    let small = run(
+        &machine,
+        "size = '4KiB'\nwrite_fraction = 1\nworkers = 32\nrequests = 4000",
+    );
+    let rate = write(&small).iops;
+    // Four drives with 1000 commands a second, four commands a write.
+    assert!((850.0..1150.0).contains(&rate), "{rate}");
+    let load = "size = '192KiB'\nwrite_fraction = 1\nbytes = '256MiB'";
+    let text = format!("seconds = 'none'\npattern = 'sequential'\ndirect = true\n{load}");
+    let load = Workload::parse(&text, "load", "load", &[]).unwrap();
+    let large = self::machine("cache = '8MiB'", &array("raid5"), 4);
+    let whole = simulate(&large, &load, SimOptions::default()).unwrap();
+    // 1000 stripes of 192 KiB a second.
+    let rate = write(&whole).iops;
+    assert!((900.0..1100.0).contains(&rate), "{rate}");
+}
+
+#[test]
+fn a_flush_waits_for_the_cache_unless_there_is_a_battery() {
+    let load = "size = '4KiB'\nwrite_fraction = 1\nfsync_every = 8\nrequests = 64";
+    let sync = |figures: &SimFigures| {
+        figures.run.streams[0]
+            .fsync
+            .as_ref()
+            .unwrap()
+            .latency
+            .min_ns
+    };
+    assert!(sync(&run(&machine("", "", 1), load)) > 1_000_000);
+    assert!(sync(&run(&machine("battery = true", "", 1), load)) < 200_000);
+}
+
+#[test]
+fn a_partition_that_begins_inside_a_chunk_makes_two_commands_of_one() {
+    let count = |partition: &str| {
+        let machine = machine("", &format!("{partition}\n{}", array("raid0")), 4);
+        let figures = run(&machine, "size = '64KiB'\nworkers = 64\nrequests = 10000");
+        read(&figures).iops
+    };
+    let (aligned, crossing) = (count(""), count("[partition]\nstart = '32256'"));
+    assert!(crossing < 0.6 * aligned, "{aligned} and {crossing}");
+}
+
+#[test]
+fn a_command_is_never_longer_than_the_driver_sends_it() {
+    let machine = machine("write_cache = false", "", 1);
+    let figures = run(&machine, "size = '1MiB'\nrequests = 10");
+    assert_eq!(figures.drives[0].reads, 10 * MIB / (128 << 10));
+}
+
+#[test]
+fn mistakes_are_one_line_with_their_place() {
+    let drive = "[[drive]]\nmodel = 'WD10EACS'\ncount = 2\n";
+    for (text, place, words) in [
+        (
+            "[controller]\nmodel = '9650SE'\n",
+            "m.toml:2:",
+            "9650SE-16ML",
+        ),
+        (
+            "[controller]\nmodel = '9211-8i'\nwrite_cache = true\n",
+            "m.toml:3:",
+            "no cache",
+        ),
+        (
+            "[controller]\nmodel = '9211-8i'\n[array]\ntype = 'controller'\nlevel = 'raid1'\nmissing = 0\n",
+            "m.toml:6:",
+            "only md",
+        ),
+        (
+            "[array]\nlevel = 'raid1'\n[partition]\nstart = 100\n",
+            "m.toml:4:",
+            "multiple of 512",
+        ),
+        (
+            "[array]\ntype = 'hba'\nlevel = 'raid1'\n",
+            "m.toml:2:",
+            "\"md\" or \"controller\"",
+        ),
+    ] {
+        let error = Machine::parse(&format!("{text}{drive}"), "m.toml")
+            .unwrap_err()
+            .to_string();
+        assert!(error.starts_with(place) && error.contains(words), "{error}");
+    }
+}

@@ -1,0 +1,1 @@
+"""Published measurements of real arrays, held against modelled ones."""

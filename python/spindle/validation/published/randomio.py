@@ -1,0 +1,89 @@
+"""randomio_2008.csv and randomio_setups_2008.csv: random reads and writes of many threads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from spindle.validation.published.machines import LAYOUTS, SECTOR_63, Drives, Host, hardware, machine, md
+from spindle.validation.published.prediction import Prediction, Quantity, Run, iops, read_ms, write_ms
+
+HOST = Host(kernel="2.6.18", memory="256MiB", copy_rate="2 GB/s")
+HITACHI = Drives("HDS725050KLA360", 6, queue_depth=31)
+WD = Drives("WD10EACS", 4, queue_depth=31, region="0-500GB")
+CONTROLLER = "9650SE-16ML"
+"""The drives of md's arrays are single units of it."""
+FILE = "0-278GB"
+"""The file of the table, at the start of the file system."""
+_LEVELS = {
+    "10": ("raid10", "f2"),
+    "5": ("raid5", "left-symmetric"),
+    "6": ("raid6", "left-symmetric"),
+    "0": ("raid0", ""),
+}
+
+
+def of_threads(row: dict[str, str]) -> Iterator[Prediction]:
+    """Yield the figures of a row: threads and sizes on ten drives."""
+    found = re.fullmatch(r"(md|3w)(\d+)fs", row["array"])
+    if found is None:
+        raise ValueError(f"array {row['array']}: expected md or 3w, a level and fs, as in md10fs")
+    level, layout = _LEVELS.get(found[2], ("raid" + found[2], ""))
+    array = md(level, layout, 64) if found[1] == "md" else hardware(level, 64)
+    # mkfs.xfs aligns a file to the chunks of md's array; of a controller's unit it sees a partition, and no geometry.
+    partition = None if found[1] == "md" else SECTOR_63
+    text = machine(HOST, [HITACHI, WD], array=array, controller=CONTROLLER, partition=partition)
+    load = randomio(int(row["threads"]), int(row["io_bytes"]), 60, FILE)
+    name = f"{row['array']} {row['threads']} threads {row['io_bytes']} B"
+    yield from _figures("randomio_2008.csv", name, row, Run(text, load))
+
+
+def of_setups(row: dict[str, str]) -> Iterator[Prediction]:
+    """Yield the figures of a row: 48 threads on different arrays."""
+    count, _, model = row["drives"].partition("x")
+    depth = 31 if row["ncq"] != "off" else 1
+    of = HITACHI if model == "Hitachi" else WD
+    drives = [Drives(of.model, int(count), queue_depth=depth, region=of.region)]
+    queue: dict[str, str | int] = {"scheduler": row["scheduler"]} if row["scheduler"] else {}
+    if found := re.search(r"nr_requests=(\d+)", row["note"]):
+        queue["nr_requests"] = int(found[1])
+    text = machine(HOST, drives, array=_array(row), queue=queue, controller=CONTROLLER)
+    name = " ".join(filter(None, (row["setup"], row["drives"], row["layout"], row["scheduler"], row["note"])))
+    yield from _figures("randomio_setups_2008.csv", name, row, Run(text, randomio(48, 65536, 120, "all")))
+
+
+def _array(row: dict[str, str]) -> dict[str, str | int]:
+    """The array of words such as `raid5-md-ls`, `raid1-hw` and `f2`."""
+    chunk_kib = int(row["chunk_kib"] or 64)
+    if re.fullmatch(r"[nfo]\d", row["layout"]):
+        return md("raid10", row["layout"], chunk_kib)
+    level, _, kind = row["layout"].partition("-")
+    return hardware(level, chunk_kib) if kind == "hw" else md(level, LAYOUTS.get(level, ""), chunk_kib)
+
+
+def _figures(table: str, name: str, row: dict[str, str], run: Run) -> Iterator[Prediction]:
+    for column, unit, quantity, value in (
+        ("iops", "IOPS", Quantity.RATE, iops),
+        ("r_avg_ms", "ms", Quantity.READ_LATENCY, read_ms),
+        ("w_avg_ms", "ms", Quantity.WRITE_LATENCY, write_ms),
+    ):
+        if row[column]:
+            yield Prediction(
+                table=table,
+                row=name,
+                figure=column,
+                unit=unit,
+                quantity=quantity,
+                published=float(row[column]),
+                runs=(run,),
+                value=value,
+            )
+
+
+def randomio(threads: int, size_bytes: int, seconds: int, region: str) -> str:
+    """Return what randomio does: aligned random requests, a fifth writes, a tenth of those followed by fsync."""
+    where = f"region = '{region}'\n" if region != "all" else ""
+    return (
+        f"pattern = 'uniform'\nsize = {size_bytes}\nworkers = {threads}\nwrite_fraction = 0.2\nfsync_fraction = 0.1\n"
+        f"direct = true\nseconds = {seconds}\n{where}"
+    )

@@ -1,0 +1,84 @@
+"""Published measurements of real arrays, predicted (`spindle validate published`)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from spindle.validation.published.compare import Compared, TablesError, goals, report
+from spindle.validation.published.prediction import Quantity
+from tests.program import spindle
+
+SETUPS = """\
+# a note
+setup,drives,target,layout,chunk_kib,scheduler,ncq,note,iops,r_iops,r_avg_ms,w_avg_ms
+raid10_md,6xHitachi,raw,f2,64,,on,,454.6,364.0,126.8,19.8
+raid1_3w,2xWD10EACS,raw,raid1-hw,64,{scheduler},on,nr_requests=128,155.8,124.5,348.5,144.0
+"""
+COLUMNS = "array,threads,io_bytes,iops,r_avg_ms,w_avg_ms\n"
+
+
+def test_far_copies_are_within_a_tenth_of_what_was_measured(tmp_path: Path) -> None:
+    (tmp_path / "randomio_setups_2008.csv").write_text(SETUPS.format(scheduler="cfq"))
+    found = {(of.row.split()[0], of.figure): of for of in report(tmp_path).compared}
+    assert abs(found["raid10_md", "iops"].error) < 0.10
+    assert abs(found["raid10_md", "r_avg_ms"].error) < 0.10
+
+
+def test_an_elevator_makes_no_difference_before_a_deep_controller(tmp_path: Path) -> None:
+    predicted = []
+    for scheduler in ("noop", "deadline", "cfq"):
+        (tmp_path / "randomio_setups_2008.csv").write_text(SETUPS.format(scheduler=scheduler))
+        predicted.append(next(of.predicted for of in report(tmp_path).compared if "raid1_3w" in of.row))
+    assert max(predicted) < 1.02 * min(predicted)
+
+
+def test_a_partition_at_sector_63_costs_what_it_cost_with_requests_of_a_chunk(tmp_path: Path) -> None:
+    rows = ["3w10fs,64,512,913.7,77.0,41.7", "3w10fs,64,65536,553.5,127.2,68.3"]
+    (tmp_path / "randomio_2008.csv").write_text(COLUMNS + "\n".join(rows) + "\n")
+    small, large = (of for of in report(tmp_path).compared if of.figure == "iops")
+    assert large.predicted / small.predicted == pytest.approx(large.published / small.published, rel=0.25)
+
+
+def test_a_row_that_no_rule_reads_is_named_and_the_others_are_predicted(tmp_path: Path) -> None:
+    rows = ["zfs,1,512,100,10,1", "md10fs,1,512,112.3,11.2,0.2", "md7fs,1,512,100,10,1"]
+    (tmp_path / "randomio_2008.csv").write_text(COLUMNS + "\n".join(rows) + "\n")
+    found = report(tmp_path)
+    assert [left.row for left in found.left] == ["row 1", "row 3"]
+    assert "zfs" in found.left[0].reason
+    assert len(found.compared) == 3
+
+
+def test_the_goals_count_what_they_name() -> None:
+    def one(published: float, predicted: float, quantity: Quantity) -> Compared:
+        return Compared("t", "row", "figure", "unit", quantity, published, predicted)
+
+    rates = [one(100, 110, Quantity.RATE), one(200, 180, Quantity.RATE), one(300, 300, Quantity.RATE)]
+    writes = [one(0.2, 9, Quantity.WRITE_LATENCY), one(10, 14, Quantity.WRITE_LATENCY)]
+    mean, rank, within = goals([*rates, *writes])
+    assert mean.value == pytest.approx(0.2 / 3)
+    assert rank.value == pytest.approx(1)
+    assert within.value == 1.0
+    assert not goals([one(10, 16, Quantity.WRITE_LATENCY)])[0].is_reached
+
+
+def test_the_verb_prints_tables_and_goals_and_fails_when_one_is_missed(tmp_path: Path) -> None:
+    path = tmp_path / "randomio_2008.csv"
+    path.write_text(COLUMNS + "md10fs,1,512,112.3,11.2,0.2\n")
+    done = spindle("validate", "published", tmp_path)
+    assert done.status == 0, done.err
+    assert "md10fs 1 threads 512 B" in done.out
+    assert "reached" in done.out
+    path.write_text(COLUMNS + "md10fs,1,512,11.2,112,0.2\n")
+    done = spindle("validate", "published", tmp_path, "--json")
+    assert done.status == 1
+    assert "goals are missed" in done.complaint
+    assert [goal["is_reached"] for goal in json.loads(done.out)["goals"]] == [False, False]
+
+
+def test_a_folder_without_tables_is_one_clear_line(tmp_path: Path) -> None:
+    with pytest.raises(TablesError, match="none of"):
+        report(tmp_path)
+    assert spindle("validate", "published", tmp_path).status == 2
