@@ -73,7 +73,7 @@ def test_a_journal_is_received_from_a_writer(tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         ({"sync": "fsnyc"}, "`sync=` fsnyc: did you mean `fsync`"),
-        ({"pattern": "?"}, "`pattern=` ?: it is one of mixed, append and random"),
+        ({"pattern": "?"}, "`pattern=` ?: it is one of append, random and mixed"),
         ({"workers": 0}, "`workers=` 0: is not a number from 1 to 256"),
         ({"seconds": float("nan")}, "`seconds=` nan"),
         ({"create": "much"}, "`create=` `much` is not a size"),

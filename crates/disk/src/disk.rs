@@ -40,6 +40,21 @@ impl Geometry {
             can_discard: setup.is_flash(),
         }
     }
+
+    /// The drive's command for a request of `sectors` sectors from `first` on. A discard at a drive that has none costs a
+    /// write of one block. A write of zeros costs the write.
+    #[must_use]
+    pub fn command(&self, id: u64, operation: Operation, first: u64, sectors: u64) -> Command {
+        let block = self.start_block + first;
+        let blocks = sectors.min(u64::from(u32::MAX)) as u32;
+        match operation {
+            Operation::Read => Command::read(id, block, blocks),
+            Operation::Write | Operation::WriteZeroes => Command::write(id, block, blocks),
+            Operation::Discard if self.can_discard => Command::discard(id, block, blocks),
+            Operation::Discard => Command::write(id, block, 1),
+            Operation::Flush => Command::flush(id),
+        }
+    }
 }
 
 /// The operation of a request.
@@ -58,6 +73,22 @@ pub enum Operation {
 }
 
 impl Operation {
+    const ALL: [Self; 5] = [
+        Self::Read,
+        Self::Write,
+        Self::Flush,
+        Self::Discard,
+        Self::WriteZeroes,
+    ];
+
+    /// The operation of a trace's letter.
+    #[must_use]
+    pub fn of_letter(letter: char) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|operation| operation.letter() == letter)
+    }
+
     /// R, W, F (flush), D (discard) or Z (write of zeros).
     #[must_use]
     pub fn letter(self) -> char {
@@ -294,20 +325,11 @@ impl<T> Disk<T> {
         }
     }
 
-    /// A discard at a drive that has none costs a write of one block. A write of zeros costs the write.
     fn command(&self, id: u64, request: &Request) -> Command {
-        let block = self.geometry.start_block + request.first_sector();
-        let blocks = request.sectors() as u32;
-        let command = match request.operation {
-            Operation::Read => Command::read(id, block, blocks),
-            Operation::Write | Operation::WriteZeroes => Command::write(id, block, blocks),
-            Operation::Discard if self.geometry.can_discard => {
-                let most = u64::from(u32::MAX);
-                Command::discard(id, block, request.sectors().min(most) as u32)
-            }
-            Operation::Discard => Command::write(id, block, 1),
-            Operation::Flush => Command::flush(id),
-        };
+        let (first, sectors) = (request.first_sector(), request.sectors());
+        let command = self
+            .geometry
+            .command(id, request.operation, first, sectors);
         Command {
             force_unit_access: request.force_unit_access,
             ..command
