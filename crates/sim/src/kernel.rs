@@ -3,6 +3,8 @@
 use serde::{Serialize, Serializer};
 use spindle_array::{WriteRule, balance::BalanceRule};
 
+use crate::engine::StripeRules;
+
 /// A kernel version, as far as rules depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Kernel {
@@ -74,13 +76,25 @@ impl Kernel {
         }
     }
 
-    /// md's choice between read-modify-write and reconstruct-write.
+    /// The rules of md's stripe cache: the cache that grows (4.1: "md/raid5: allow the stripe_cache to grow and shrink"),
+    /// synchronous writes (2.6.32: `STRIPE_PREREAD_ACTIVE` in `make_request`), the plug (2.6.39: "md: fix up raid1/raid10/raid5
+    /// unplugging"), `hold_list` (2.6.26: "md: introduce
+    /// get_priority_stripe() to improve raid456 write performance"), rows before blocks (6.0:
+    /// "md/raid5: Pivot raid5_make_request()").
     #[must_use]
-    pub fn write_rule(self) -> WriteRule {
-        if self < Kernel::new(4, 1, 0) {
-            WriteRule::LINUX_2_6_32
-        } else {
-            WriteRule::LINUX_6_1
+    pub(crate) fn stripe_rules(self) -> StripeRules {
+        let since = |a, b, c| self >= Kernel::new(a, b, c);
+        StripeRules {
+            write: if since(4, 1, 0) {
+                WriteRule::LINUX_6_1
+            } else {
+                WriteRule::LINUX_2_6_32
+            },
+            grows: since(4, 1, 0),
+            sync_at_once: since(2, 6, 32),
+            has_plug: !since(2, 6, 39),
+            holds: since(2, 6, 26),
+            by_rows: since(6, 0, 0),
         }
     }
 

@@ -30,8 +30,6 @@ pub(crate) struct CacheSetup {
     /// Interval in which the flusher looks for old pages (`dirty_writeback_centisecs`), ns.
     pub(crate) interval_ns: u64,
     pub(crate) read_ahead: ReadAheadLimits,
-    /// Pages of a full stripe of data, where parity is computed.
-    pub(crate) stripe: Option<u64>,
     /// Bytes that a processor copies in a second.
     pub(crate) copy_rate: u64,
 }
@@ -259,16 +257,11 @@ impl PageCache {
             .is_some_and(|io| self.ios[io as usize].by_flusher)
     }
 
-    /// Takes the next dirty pages within `from..to` for one bio: up to the end of a full stripe, whose pages md gathers
-    /// before it computes parity, else a page: a block device's pages are sent one by one
+    /// Takes the next dirty page within `from..to` for a bio: a block device's pages are sent one by one
     /// (`__block_write_full_page`), and merged in the plug.
     pub(crate) fn take_dirty(&mut self, from: u64, to: u64) -> Option<(u64, u64)> {
         let first = self.pages.first_dirty(from, to)?;
-        let most = match self.setup.stripe {
-            Some(stripe) => stripe - first % stripe,
-            None => 1,
-        };
-        let found = self.pages.take_dirty(first, to, most);
+        let found = self.pages.take_dirty(first, to, 1);
         if self.pages.dirty == 0 {
             self.writes_all = false;
             self.dirty_since_ns = None;

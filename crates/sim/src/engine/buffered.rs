@@ -6,7 +6,7 @@
 use spindle_workload::{Op, Request};
 
 use super::load::{Alarm, Slot, Stage};
-use super::{Engine, Issuer};
+use super::{Engine, Issuer, Target};
 use crate::cache::{PAGE, PageCache, PageIo, PageState, PageSync, Window, pages_of};
 use crate::error::SimError;
 
@@ -232,7 +232,23 @@ impl Engine {
         cache.ios[(slot - cache.first_slot) as usize] = PageIo { number, by_flusher };
         cache.under_way += 1;
         self.issue(slot, true)?;
-        self.place_rows()
+        self.place_rows()?;
+        if self.is_handled_at_once() && !std::mem::replace(&mut self.md_runs, true) {
+            self.handle_rows(false)?;
+            self.md_runs = false;
+        }
+        Ok(())
+    }
+
+    /// Until 2.6.38 the thread that writes a page handles its row.
+    fn is_handled_at_once(&self) -> bool {
+        match &self.target {
+            Target::Array(fabric) => fabric
+                .stripes
+                .as_ref()
+                .is_some_and(|stripes| stripes.rules.has_plug),
+            Target::Drive { .. } => false,
+        }
     }
 
     /// The drives are done with pages.
@@ -381,6 +397,7 @@ impl Engine {
         let worker = self.load.slots[slot as usize].worker;
         loop {
             if self.stalls(slot) {
+                self.pull_plug();
                 return self.unplug();
             }
             let Some(cache) = &mut self.cache else {
@@ -392,6 +409,7 @@ impl Engine {
             let sync = cache.syncs[at];
             if let Some(until) = sync.until {
                 if cache.oldest_write() < until {
+                    self.pull_plug();
                     return self.unplug();
                 }
                 if !sync.repeats {

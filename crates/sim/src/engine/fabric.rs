@@ -1,13 +1,15 @@
 //! Turns a request of the array into requests of its members.
 
+use std::collections::VecDeque;
+
 use spindle_array::balance::{self, BalanceRule, Candidate, Raid1State};
 use spindle_array::{
     Array, ArrayError, Layout, Level, MemberRequest, MemberSet, Merger, Place, Rows, STRIPE_BLOCK,
-    WriteRule,
 };
 
 use super::rebuild::Rebuild;
 use super::stripes::{Requests, Stripes};
+pub(crate) use super::stripes::StripeRules;
 
 /// An array and md's state about it.
 pub(crate) struct Fabric {
@@ -88,7 +90,7 @@ pub(crate) struct Setup {
     pub(crate) flash: Vec<bool>,
     pub(crate) missing: MemberSet,
     pub(crate) balance: BalanceRule,
-    pub(crate) write_rule: WriteRule,
+    pub(crate) stripe_rules: StripeRules,
     pub(crate) stripe_cache: u32,
     /// Reads of a whole array go through the stripe cache.
     pub(crate) reads_stripes: bool,
@@ -109,7 +111,7 @@ impl Fabric {
         };
         let chunk = array.chunk().unwrap_or(STRIPE_BLOCK);
         let stripes = (kind == Kind::Parity)
-            .then(|| Box::new(Stripes::new(setup.stripe_cache, chunk, setup.write_rule)));
+            .then(|| Box::new(Stripes::new(setup.stripe_cache, chunk, setup.stripe_rules)));
         let mut fabric = Fabric {
             kind,
             starts: setup.starts,
@@ -338,32 +340,46 @@ impl Fabric {
         self.stripes.is_some() && (write || self.reads_stripes || !self.missing.is_empty())
     }
 
-    /// Hands the rows of a request to the stripe cache; their number.
+    /// Hands the rows of a request to the stripe cache; their number. `manner`: a write, and one that someone waits for.
     pub(crate) fn add_rows(
         &mut self,
         slot: u32,
-        write: bool,
+        manner: (bool, bool),
         offset: u64,
         len: u64,
     ) -> Result<u32, ArrayError> {
         let mut count = 0;
-        if let Some(stripes) = &mut self.stripes {
-            self.array.rows(offset, len, |rows: &Rows| {
+        let Some(stripes) = &mut self.stripes else {
+            return Ok(0);
+        };
+        let (mut at, end) = (offset, offset + len);
+        while at < end {
+            let until = if stripes.rules.by_rows {
+                end
+            } else {
+                end.min((at / STRIPE_BLOCK + 1) * STRIPE_BLOCK)
+            };
+            self.array.rows(at, until - at, |rows: &Rows| {
                 count += Stripes::rows_of(rows);
-                stripes.add(slot, write, *rows);
+                stripes.add(slot, manner, *rows);
             })?;
+            at = until;
         }
         Ok(count)
     }
 
-    /// The next requests of md's thread for rows in the stripe cache.
-    pub(crate) fn next_rows(&mut self) -> Result<Option<Requests>, ArrayError> {
+    /// The next requests of md's thread for rows in the stripe cache ([`Stripes::next`]).
+    pub(crate) fn next_rows(
+        &mut self,
+        rows: &mut u32,
+        done: &mut VecDeque<u32>,
+    ) -> Result<Option<Requests>, ArrayError> {
         let (missing, rebuild) = (self.missing, self.rebuild.as_ref());
         let rebuilt = rebuild.map(|rebuild| (rebuild.member, rebuild.recovered()));
         let Some(stripes) = &mut self.stripes else {
             return Ok(None);
         };
-        stripes.next(|end| {
+        stripes.next(rows, done, |end| {
             let mut lacking = missing;
             if let Some((member, recovered)) = rebuilt
                 && end <= recovered

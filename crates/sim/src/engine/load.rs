@@ -31,6 +31,8 @@ pub(crate) enum Alarm {
     Sample,
     /// The kernel looks for old dirty pages.
     Flusher,
+    /// The plug of md's stripe cache has been in long enough.
+    Plug,
 }
 
 /// A request under way, or room for one.

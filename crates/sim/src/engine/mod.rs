@@ -31,7 +31,7 @@ use spindle_workload::{Hold, Op, Workload};
 
 use self::bio::{Bio, Chain, Issuer, Manner, Owner};
 use self::events::{Events, NEVER};
-pub(crate) use self::fabric::{Fabric, Setup};
+pub(crate) use self::fabric::{Fabric, Setup, StripeRules};
 use self::fabric::{Flushes, Superblock};
 use self::load::{Alarm, Load, Stage};
 use self::plug::Plug;
@@ -39,6 +39,7 @@ use self::queue::Finished;
 pub(crate) use self::queue::{Limits, Queue};
 pub(crate) use self::rebuild::Rebuild;
 use self::slab::Slab;
+use self::stripes::Requests;
 use self::trace::Trace;
 use crate::cache::{CacheSetup, PageCache};
 use crate::error::SimError;
@@ -50,6 +51,10 @@ use crate::progress::Progress;
 const LOOK: u64 = 4096;
 /// Blocks of this many bytes.
 const BLOCK: u64 = 512;
+/// Rows that md's thread handles before others get the processor (`MAX_STRIPE_BATCH`).
+const ROWS_AT_ONCE: u32 = 8;
+/// Time after which a plug is pulled (`unplug_delay`, 2.6).
+const PLUG_NS: u64 = 3_000_000;
 
 /// Options of a run.
 #[derive(Default)]
@@ -119,6 +124,8 @@ pub(crate) struct Engine {
     flushed: Vec<u32>,
     /// Workers whose last row got a head.
     awake: Vec<u32>,
+    /// md's thread is at work.
+    md_runs: bool,
     /// Workers with free slots that have seen all completions of the moment next.
     ready: VecDeque<u32>,
     /// Slots whose requests go in one call.
@@ -170,6 +177,7 @@ impl Engine {
             returned: VecDeque::with_capacity(64),
             flushed: Vec::new(),
             awake: Vec::new(),
+            md_runs: false,
             ready: VecDeque::new(),
             batch: Vec::new(),
             one_call_each: options.one_call_each,
@@ -264,12 +272,13 @@ impl Engine {
                 self.finish(queue as usize, &completion)?;
             }
             self.fill_ready()?;
-            self.unplug()?;
+            self.run_md(true)?;
             while let Some(slot) = self.returned.pop_front() {
                 self.part_done(slot)?;
             }
             while let Some(worker) = self.awake.pop() {
                 self.go_on(worker as usize)?;
+                self.unplug()?;
             }
             if self.cache.is_some() {
                 self.go_on_with_pages()?;
@@ -462,12 +471,34 @@ impl Engine {
         self.dispatch()
     }
 
-    /// md's thread has nothing more to send, and the elevators dispatch: so they do between two requests of a thread, when
-    /// it returns from the system call.
+    /// The thread that works has nothing more to send, and md's thread and the elevators go on: so they do between two
+    /// requests of a thread, when it returns from the system call.
     #[inline]
     fn unplug(&mut self) -> Result<(), SimError> {
         self.place_rows()?;
-        self.handle_rows()?;
+        self.release_rows();
+        self.run_md(false)
+    }
+
+    /// The thread that works sleeps or has finished: md's thread gets the rows of its plug.
+    fn release_rows(&mut self) {
+        if let Target::Array(fabric) = &mut self.target
+            && let Some(stripes) = &mut fabric.stripes
+        {
+            stripes.release();
+        }
+    }
+
+    /// md's thread and the elevators go on. `yields`: to threads that wait for a head, after a few rows.
+    #[inline]
+    fn run_md(&mut self, yields: bool) -> Result<(), SimError> {
+        if self.md_runs {
+            return Ok(());
+        }
+        self.place_rows()?;
+        self.md_runs = true;
+        self.handle_rows(yields)?;
+        self.md_runs = false;
         self.empty_plug()?;
         self.plug.finish();
         Ok(())
@@ -520,6 +551,10 @@ impl Engine {
                 self.close(stream as usize)
             }
             Alarm::Flusher => self.look_for_old_pages(),
+            Alarm::Plug => {
+                self.pull_plug();
+                Ok(())
+            }
             Alarm::Sample => {
                 self.load.look(self.now_ns);
                 for stream in 0..self.load.streams.len() {
@@ -563,7 +598,17 @@ impl Engine {
             }
         }
         self.batch.clear();
+        self.pull_plug();
         self.unplug()
+    }
+
+    /// A thread waits for the array: before 2.6.39 it pulls the plug of md's stripe cache.
+    fn pull_plug(&mut self) {
+        if let Target::Array(fabric) = &mut self.target
+            && let Some(stripes) = &mut fabric.stripes
+        {
+            stripes.unplug();
+        }
     }
 
     /// Workers that have seen all completions of this moment hand over their next requests.
@@ -691,7 +736,7 @@ impl Engine {
             return self.mark_superblock(slot);
         }
         if fabric.uses_stripes(write) {
-            return self.issue_rows(slot, write, offset, len);
+            return self.issue_rows(slot, (write, manner.sync), offset, len);
         }
         let plugged = plugged || (write && fabric.has_mirrors());
         let bios = self.issue_pieces((slot, issuer), manner, (offset, len), plugged)?;
@@ -818,7 +863,7 @@ impl Engine {
             if self.load.slots[first as usize].stage == Stage::Pages {
                 writers.next();
                 self.issue(first, true)?;
-                self.unplug()?;
+                self.place_rows()?;
                 if let Some(worker) = self.wake(first) {
                     self.go_on(worker)?;
                 }
@@ -843,14 +888,14 @@ impl Engine {
     fn issue_rows(
         &mut self,
         slot: u32,
-        write: bool,
+        manner: (bool, bool),
         offset: u64,
         len: u64,
     ) -> Result<(), SimError> {
         let Target::Array(fabric) = &mut self.target else {
             return Ok(());
         };
-        let rows = fabric.add_rows(slot, write, offset, len)?;
+        let rows = fabric.add_rows(slot, manner, offset, len)?;
         self.load.slots[slot as usize].left = rows;
         self.sleep(slot);
         Ok(())
@@ -870,40 +915,79 @@ impl Engine {
     }
 
     /// md's thread: what the rows in its list need.
-    fn handle_rows(&mut self) -> Result<(), SimError> {
-        while let Target::Array(fabric) = &mut self.target
-            && let Some(requests) = fabric.next_rows()?
-        {
-            let Some(stripes) = &mut fabric.stripes else {
-                return Ok(());
-            };
-            let slot = stripes.work_mut(requests.work).slot;
-            let worker = self.load.slots[slot as usize].worker as usize;
-            let stream = self.load.workers[worker].stream;
-            let issuer = Issuer {
-                priority: self.load.streams[stream].issuer_priority,
-                ..Issuer::kernel(self.md_thread())
-            };
-            let manner = Manner {
-                write: requests.write,
-                discard: false,
-                sync: !requests.write || self.rules.kernel.parity_writes_are_sync(),
-            };
-            let mut bios = 0;
-            // From the last member to the first (`ops_run_io`).
-            let mut members = requests.members;
-            while let Some(member) = members.iter().last() {
-                members.remove(member);
-                let part = (member, requests.offset, requests.len);
-                bios += self.send_member(Owner::Rows(requests.work), issuer, part, manner, true)?;
+    fn handle_rows(&mut self, yields: bool) -> Result<(), SimError> {
+        loop {
+            let mut rows = ROWS_AT_ONCE;
+            while let Some(requests) = self.next_rows(&mut rows)? {
+                self.send_rows(&requests)?;
             }
-            if let Target::Array(fabric) = &mut self.target
-                && let Some(stripes) = &mut fabric.stripes
-            {
-                stripes.work_mut(requests.work).left = bios;
-                if bios == 0 {
-                    stripes.step_done(requests.work, &mut self.returned);
-                }
+            if yields {
+                self.place_rows()?;
+            }
+            if rows == ROWS_AT_ONCE && (self.awake.is_empty() || !yields) {
+                break;
+            }
+            if !yields {
+                continue;
+            }
+            while let Some(worker) = self.awake.pop() {
+                self.go_on(worker as usize)?;
+                self.release_rows();
+            }
+            if self.cache.is_some() {
+                self.go_on_with_pages()?;
+                self.release_rows();
+            }
+        }
+        if let Target::Array(fabric) = &mut self.target
+            && let Some(stripes) = &mut fabric.stripes
+            && stripes.takes_timer()
+        {
+            self.load.alarm(self.now_ns + PLUG_NS, Alarm::Plug);
+        }
+        Ok(())
+    }
+
+    fn next_rows(&mut self, rows: &mut u32) -> Result<Option<Requests>, SimError> {
+        let Target::Array(fabric) = &mut self.target else {
+            return Ok(None);
+        };
+        Ok(fabric.next_rows(rows, &mut self.returned)?)
+    }
+
+    fn send_rows(&mut self, requests: &Requests) -> Result<(), SimError> {
+        let Target::Array(fabric) = &mut self.target else {
+            return Ok(());
+        };
+        let Some(stripes) = &mut fabric.stripes else {
+            return Ok(());
+        };
+        let slot = stripes.work_mut(requests.work).slot;
+        let worker = self.load.slots[slot as usize].worker as usize;
+        let stream = self.load.workers[worker].stream;
+        let issuer = Issuer {
+            priority: self.load.streams[stream].issuer_priority,
+            ..Issuer::kernel(self.md_thread())
+        };
+        let manner = Manner {
+            write: requests.write,
+            discard: false,
+            sync: !requests.write || self.rules.kernel.parity_writes_are_sync(),
+        };
+        let mut bios = 0;
+        // From the last member to the first (`ops_run_io`).
+        let mut members = requests.members;
+        while let Some(member) = members.iter().last() {
+            members.remove(member);
+            let part = (member, requests.offset, requests.len);
+            bios += self.send_member(Owner::Rows(requests.work), issuer, part, manner, true)?;
+        }
+        if let Target::Array(fabric) = &mut self.target
+            && let Some(stripes) = &mut fabric.stripes
+        {
+            stripes.work_mut(requests.work).left = bios;
+            if bios == 0 {
+                stripes.step_done(requests.work);
             }
         }
         Ok(())
@@ -996,7 +1080,7 @@ impl Engine {
             let work = stripes.work_mut(id);
             work.left -= 1;
             if work.left == 0 {
-                stripes.step_done(id, &mut self.returned);
+                stripes.step_done(id);
             }
         }
         Ok(())

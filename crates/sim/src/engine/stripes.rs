@@ -2,8 +2,11 @@
 //! 4 KiB blocks.
 //!
 //! Linux 6.1 `drivers/md/raid5.c`: `raid5_get_active_stripe`, `is_inactive_blocked`, `do_release_stripe`,
-//! `stripe_add_to_batch_list`, `grow_one_stripe`. Direct I/O is synchronous, so no row is delayed
-//! (`STRIPE_PREREAD_ACTIVE` is set at once).
+//! `stripe_add_to_batch_list`, `grow_one_stripe`, `raid5_activate_delayed`, `__get_priority_stripe`. Linux 2.6.25
+//! `get_active_stripe`, `__release_stripe`, `raid5_unplug_device`, `raid5d`.
+//!
+//! A row that lacks blocks is delayed, for more of it may be written soon: until no other one is being read for, and
+//! before 2.6.39 until the array's plug is pulled too. Synchronous writes are not delayed since 2.6.32.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -14,6 +17,8 @@ use crate::request::NONE;
 
 /// `NR_STRIPE_HASH_LOCKS`: lists of inactive heads.
 const LISTS: usize = 8;
+/// Rows of full stripes that may pass one that was read for (`BYPASS_THRESHOLD`).
+const MOST_PASSING: i32 = 1;
 /// A cache that grows under pressure stops here (the largest `stripe_cache_size`).
 const MOST_HEADS: usize = 32_768;
 
@@ -42,6 +47,15 @@ pub(crate) struct Work {
     pub(crate) slot: u32,
     pub(crate) write: bool,
     pub(crate) rows: Rows,
+    /// What it lacks may be read (`STRIPE_PREREAD_ACTIVE`).
+    may_read: bool,
+    /// A write of all data of the row (`STRIPE_FULL_WRITE`), under way.
+    full_write: bool,
+    /// Its entry in a list; 0 if it is in none. `is_listed`: in that of md's thread.
+    entry: u64,
+    is_listed: bool,
+    /// It is in the plug of the thread that wrote it last.
+    is_plugged: bool,
     /// Bios under way.
     pub(crate) left: u32,
     pub(crate) stage: Step,
@@ -60,7 +74,11 @@ pub(crate) enum Step {
     New,
     /// These blocks are being read.
     Reading(MemberSet),
+    /// Parity is computed: so many bytes are to be written to these members when md's thread comes to the row again.
+    Computed(MemberSet, u64),
     Writing,
+    /// Its last bios are done: md's thread is to see it.
+    Done,
 }
 
 /// The next requests to members for a row, or a batch of rows.
@@ -78,12 +96,33 @@ pub(crate) struct Requests {
 struct Pending {
     slot: u32,
     write: bool,
+    sync: bool,
     rows: Rows,
+}
+
+/// Rows in order: work, and its entry. Work that has left the list since has another entry.
+type List = VecDeque<(u32, u64)>;
+
+/// The rules of a kernel.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StripeRules {
+    /// Read-modify-write or reconstruct-write.
+    pub(crate) write: WriteRule,
+    /// A cache under pressure grows, and inactive heads have several lists.
+    pub(crate) grows: bool,
+    /// Synchronous writes are not delayed.
+    pub(crate) sync_at_once: bool,
+    /// Delayed rows wait for the array's plug to be pulled.
+    pub(crate) has_plug: bool,
+    /// Rows that were delayed are behind full stripes (`hold_list`).
+    pub(crate) holds: bool,
+    /// A request takes its heads row by row, not block by block.
+    pub(crate) by_rows: bool,
 }
 
 #[derive(Debug)]
 pub(crate) struct Stripes {
-    rule: WriteRule,
+    pub(crate) rules: StripeRules,
     chunk: u64,
     heads: Vec<Head>,
     index: HashMap<Key, u32>,
@@ -96,15 +135,32 @@ pub(crate) struct Stripes {
     wants_more: bool,
     has_grown: bool,
     work: Slab<Work>,
+    /// Rows in the plug of the thread that works (`release_stripe_plug`).
+    plugged: Vec<u32>,
     /// Rows for md's thread.
-    handle: VecDeque<u32>,
+    handle: List,
+    /// Rows that lack blocks.
+    delayed: List,
+    /// Rows that lack blocks, which may be read when no full stripe is under way.
+    held: List,
+    entries: u64,
+    /// Rows that may read, and have not been written (`preread_active_stripes`).
+    reading: u32,
+    /// Full stripes being written (`pending_full_writes`).
+    full_writes: u32,
+    /// Full stripes that passed the first held row, and that row's entry.
+    passed: i32,
+    first_held: u64,
+    /// The plug is in, and its timer wanted.
+    is_plugged: bool,
+    wants_timer: bool,
     pending: VecDeque<Pending>,
 }
 
 impl Stripes {
-    pub(crate) fn new(heads: u32, chunk: u64, rule: WriteRule) -> Stripes {
+    pub(crate) fn new(heads: u32, chunk: u64, rules: StripeRules) -> Stripes {
         let mut stripes = Stripes {
-            rule,
+            rules,
             chunk,
             heads: Vec::with_capacity(2 * heads as usize),
             index: HashMap::with_capacity(2 * heads as usize),
@@ -114,7 +170,17 @@ impl Stripes {
             wants_more: false,
             has_grown: false,
             work: Slab::with_capacity(2 * heads as usize),
-            handle: VecDeque::with_capacity(2 * heads as usize),
+            plugged: Vec::with_capacity(2 * heads as usize),
+            handle: List::with_capacity(2 * heads as usize),
+            delayed: List::with_capacity(2 * heads as usize),
+            held: List::with_capacity(2 * heads as usize),
+            entries: 0,
+            reading: 0,
+            full_writes: 0,
+            passed: 0,
+            first_held: 0,
+            is_plugged: false,
+            wants_timer: false,
             pending: VecDeque::with_capacity(64),
         };
         for _ in 0..heads {
@@ -134,12 +200,26 @@ impl Stripes {
             before: NONE,
             after: NONE,
         });
-        self.park(id, id as usize % LISTS);
+        self.park(id, self.list_of(u64::from(id)));
+    }
+
+    /// The list of inactive heads for a row.
+    fn list_of(&self, row: u64) -> usize {
+        if self.rules.grows {
+            row as usize % LISTS
+        } else {
+            0
+        }
     }
 
     /// Takes the rows of a request.
-    pub(crate) fn add(&mut self, slot: u32, write: bool, rows: Rows) {
-        self.pending.push_back(Pending { slot, write, rows });
+    pub(crate) fn add(&mut self, slot: u32, (write, sync): (bool, bool), rows: Rows) {
+        self.pending.push_back(Pending {
+            slot,
+            write,
+            sync,
+            rows,
+        });
     }
 
     /// Gives waiting rows their heads, in the order of their arrival; a request whose last row has one.
@@ -151,11 +231,13 @@ impl Stripes {
                 rows.len = STRIPE_BLOCK;
                 let Some(head) = self.head_of(&rows) else {
                     self.pending.push_front(pending);
+                    self.unplug();
+                    self.release();
                     return None;
                 };
                 pending.rows.offset += STRIPE_BLOCK;
                 pending.rows.len -= STRIPE_BLOCK;
-                self.attach(head, slot, pending.write, rows);
+                self.attach(head, pending, rows);
             }
             if self.pending.front().is_none_or(|next| next.slot != slot) {
                 return Some(slot);
@@ -172,7 +254,7 @@ impl Stripes {
     fn head_of(&mut self, rows: &Rows) -> Option<u32> {
         let group = rows.members.iter().next().unwrap_or(0);
         let row = rows.offset / STRIPE_BLOCK;
-        let (key, list) = ((group, row), row as usize % LISTS);
+        let (key, list) = ((group, row), self.list_of(row));
         if let Some(&id) = self.index.get(&key) {
             if self.heads[id as usize].first == NONE {
                 self.unpark(id, list);
@@ -187,7 +269,7 @@ impl Stripes {
             self.is_blocked = false;
         }
         if oldest == NONE {
-            self.wants_more |= !self.has_grown;
+            self.wants_more |= self.rules.grows && !self.has_grown;
             self.is_blocked = true;
             return None;
         }
@@ -201,11 +283,16 @@ impl Stripes {
         Some(oldest)
     }
 
-    fn attach(&mut self, head: u32, slot: u32, write: bool, rows: Rows) {
+    fn attach(&mut self, head: u32, of: Pending, rows: Rows) {
         let id = self.work.add(Work {
-            slot,
-            write,
+            slot: of.slot,
+            write: of.write,
             rows,
+            may_read: false,
+            full_write: false,
+            entry: 0,
+            is_listed: false,
+            is_plugged: false,
             left: 0,
             stage: Step::New,
             head,
@@ -213,21 +300,175 @@ impl Stripes {
             batched: NONE,
             joined: NONE,
         });
-        if write && let Some(kept) = self.open_write(head, &rows) {
-            let kept = self.work.get_mut(kept);
-            kept.rows.full = kept.rows.full.with(&rows.full);
-            kept.rows.partial = kept.rows.partial.with(&rows.partial);
-            let before = std::mem::replace(&mut kept.joined, id);
-            self.work.get_mut(id).joined = before;
+        let may_read = of.sync && self.rules.sync_at_once;
+        if of.write && let Some(kept) = self.open_write(head, &rows) {
+            self.join(kept, id, may_read);
             return;
+        }
+        if may_read && of.write {
+            self.may_read(id);
         }
         let of = &mut self.heads[head as usize];
         match std::mem::replace(&mut of.last, id) {
             NONE => {
                 of.first = id;
-                self.handle.push_back(id);
+                self.plug(id);
             }
             last => self.work.get_mut(last).next = id,
+        }
+    }
+
+    /// Adds the blocks of a write to one that has not been begun; if it was delayed, it may have all blocks now.
+    fn join(&mut self, kept: u32, id: u32, may_read: bool) {
+        let rows = self.work.get(id).rows;
+        let of = self.work.get_mut(kept);
+        of.rows.full = of.rows.full.with(&rows.full);
+        of.rows.partial = of.rows.partial.with(&rows.partial);
+        let before = std::mem::replace(&mut of.joined, id);
+        let is_new = of.stage == Step::New;
+        let is_first = self.heads[of.head as usize].first == kept;
+        self.work.get_mut(id).joined = before;
+        if may_read {
+            self.may_read(kept);
+        }
+        if is_new && is_first {
+            self.plug(kept);
+        }
+    }
+
+    /// A thread has written to the row. It keeps it in its plug; until 2.6.38 md's thread gets it at once.
+    fn plug(&mut self, id: u32) {
+        if self.rules.has_plug {
+            self.list(id);
+            return;
+        }
+        let of = self.work.get_mut(id);
+        if !of.is_listed && !std::mem::replace(&mut of.is_plugged, true) {
+            of.entry = 0;
+            self.plugged.push(id);
+        }
+    }
+
+    /// The thread sleeps or has finished: md's thread gets the rows of its plug (`raid5_unplug`).
+    pub(crate) fn release(&mut self) {
+        let mut plugged = std::mem::take(&mut self.plugged);
+        for id in plugged.drain(..) {
+            self.work.get_mut(id).is_plugged = false;
+            self.list(id);
+        }
+        self.plugged = plugged;
+    }
+
+    /// The row may read what it lacks.
+    fn may_read(&mut self, id: u32) {
+        let of = self.work.get_mut(id);
+        self.reading += u32::from(!std::mem::replace(&mut of.may_read, true));
+    }
+
+    /// Puts a row at the end of the list for md's thread, unless it is there.
+    fn list(&mut self, id: u32) {
+        let of = self.work.get_mut(id);
+        if !std::mem::replace(&mut of.is_listed, true) {
+            self.entries += 1;
+            of.entry = self.entries;
+            self.handle.push_back((id, self.entries));
+        }
+    }
+
+    /// Takes a row off its list.
+    fn unlist(&mut self, id: u32) {
+        let of = self.work.get_mut(id);
+        (of.entry, of.is_listed) = (0, false);
+    }
+
+    /// Delays a row that lacks blocks. The plug goes in.
+    fn delay(&mut self, id: u32) {
+        self.entries += 1;
+        self.work.get_mut(id).entry = self.entries;
+        self.delayed.push_back((id, self.entries));
+        if self.rules.has_plug {
+            self.wants_timer |= !std::mem::replace(&mut self.is_plugged, true);
+        }
+    }
+
+    /// The plug is pulled: someone waits for the array, or its timer has run out (`raid5_unplug_device`).
+    pub(crate) fn unplug(&mut self) {
+        if std::mem::take(&mut self.is_plugged) {
+            self.activate();
+        }
+    }
+
+    /// True once for each plug: its timer is to be started.
+    pub(crate) fn takes_timer(&mut self) -> bool {
+        std::mem::take(&mut self.wants_timer)
+    }
+
+    /// Delayed rows may read what they lack, unless others are still at it.
+    fn activate(&mut self) {
+        if self.reading > 0 {
+            return;
+        }
+        while let Some(id) = Self::first(&mut self.delayed, &self.work) {
+            self.delayed.pop_front();
+            self.may_read(id);
+            if self.rules.holds {
+                self.entries += 1;
+                self.work.get_mut(id).entry = self.entries;
+                self.held.push_back((id, self.entries));
+            } else {
+                self.list(id);
+            }
+        }
+    }
+
+    /// The first row that is still in a list.
+    fn first(list: &mut List, work: &Slab<Work>) -> Option<u32> {
+        while let Some(&(id, entry)) = list.front() {
+            if work.get(id).entry == entry {
+                return Some(id);
+            }
+            list.pop_front();
+        }
+        None
+    }
+
+    /// The next row for md's thread: of those that were delayed only if no full stripe is under way, or some have passed.
+    fn take_next(&mut self) -> Option<u32> {
+        if !self.rules.has_plug {
+            self.activate();
+        }
+        if let Some(id) = Self::first(&mut self.handle, &self.work) {
+            self.handle.pop_front();
+            match Self::first(&mut self.held, &self.work) {
+                None => self.passed = 0,
+                Some(_) if self.work.get(id).stage != Step::New => {}
+                Some(held) => self.pass(held),
+            }
+            return Some(id);
+        }
+        if self.rules.has_plug && !self.is_plugged && self.reading == 0 {
+            self.activate();
+            if let Some(id) = Self::first(&mut self.handle, &self.work) {
+                self.handle.pop_front();
+                return Some(id);
+            }
+        }
+        let id = Self::first(&mut self.held, &self.work)?;
+        if self.full_writes > 0 && self.passed <= MOST_PASSING {
+            return None;
+        }
+        self.held.pop_front();
+        self.passed = (self.passed - MOST_PASSING).max(0);
+        Some(id)
+    }
+
+    /// A row passes the first of those that wait.
+    fn pass(&mut self, held: u32) {
+        let entry = self.work.get(held).entry;
+        if std::mem::replace(&mut self.first_held, entry) == entry {
+            self.passed += 1;
+        } else {
+            self.passed = (self.passed - MOST_PASSING).max(0);
         }
     }
 
@@ -240,7 +481,7 @@ impl Stripes {
         }
         let work = self.work.get(last);
         let taken = work.rows.full.with(&work.rows.partial);
-        let is_open = work.write && work.stage != Step::Writing;
+        let is_open = work.write && matches!(work.stage, Step::New | Step::Reading(_));
         let is_apart = taken.common(&rows.full.with(&rows.partial)).is_empty();
         (is_open && is_apart).then_some(last)
     }
@@ -269,27 +510,58 @@ impl Stripes {
         }
     }
 
-    /// The next row, or batch, for md's thread. `missing`: members without the row's data. `Ok(None)`: no more.
+    /// The next row, or batch, for md's thread, which handles `rows` rows at most; rows that are done end here, and the slots
+    /// of their requests go to `done`. `missing`: members without the row's data. `Ok(None)`: no more.
     pub(crate) fn next(
         &mut self,
+        rows: &mut u32,
+        done: &mut VecDeque<u32>,
         missing: impl Fn(u64) -> MemberSet,
     ) -> Result<Option<Requests>, ArrayError> {
-        let Some(id) = self.handle.pop_front() else {
-            if std::mem::take(&mut self.wants_more) && self.heads.len() < MOST_HEADS {
-                self.grow();
-                self.has_grown = true;
+        while *rows > 0 {
+            let Some(id) = self.take_next() else {
+                if std::mem::take(&mut self.wants_more) && self.heads.len() < MOST_HEADS {
+                    self.grow();
+                    self.has_grown = true;
+                }
+                return Ok(None);
+            };
+            self.unlist(id);
+            *rows -= 1;
+            if self.work.get(id).stage == Step::Done {
+                self.end(id, done);
+            } else if let Some(requests) = self.handle_row(id, &missing)? {
+                return Ok(Some(requests));
             }
-            return Ok(None);
-        };
+        }
+        Ok(None)
+    }
+
+    /// The next requests for a row; `None` if it is delayed (`handle_stripe`).
+    fn handle_row(
+        &mut self,
+        id: u32,
+        missing: impl Fn(u64) -> MemberSet,
+    ) -> Result<Option<Requests>, ArrayError> {
         let work = *self.work.get(id);
+        if let Step::Computed(writes, len) = work.stage {
+            self.reading -= u32::from(work.may_read);
+            self.work.get_mut(id).may_read = false;
+            return Ok(Some(self.start(id, Step::Writing, writes, len)));
+        }
         let missing = missing(work.rows.offset + STRIPE_BLOCK);
         let cached = self.heads[work.head as usize].cached;
         let (reads, writes) = if work.write {
-            let RowPlan { reads, writes, .. } = work.rows.plan(&cached, &missing, self.rule)?;
+            let RowPlan { reads, writes, .. } =
+                work.rows.plan(&cached, &missing, self.rules.write)?;
             (reads, writes)
         } else {
             (reads(&work.rows, &cached, &missing)?, MemberSet::EMPTY)
         };
+        if !reads.is_empty() && work.write && !work.may_read {
+            self.delay(id);
+            return Ok(None);
+        }
         if !reads.is_empty() {
             let stage = Step::Reading(reads);
             return Ok(Some(self.start(id, stage, reads, STRIPE_BLOCK)));
@@ -300,7 +572,9 @@ impl Stripes {
             return Ok(Some(self.start(id, stage, MemberSet::EMPTY, 0)));
         }
         let len = self.batch(id);
-        Ok(Some(self.start(id, Step::Writing, writes, len)))
+        self.work.get_mut(id).stage = Step::Computed(writes, len);
+        self.list(id);
+        Ok(None)
     }
 
     fn start(&mut self, id: u32, stage: Step, members: MemberSet, len: u64) -> Requests {
@@ -317,10 +591,11 @@ impl Stripes {
 
     /// Joins the full stripes that follow in the list and on the members, within a chunk; their length.
     fn batch(&mut self, id: u32) -> u64 {
+        self.compute(id);
         let mut last = *self.work.get(id);
         let (mut at, mut len) = (id, STRIPE_BLOCK);
         while is_full(&last)
-            && let Some(&next) = self.handle.front()
+            && let Some(next) = Self::first(&mut self.handle, &self.work)
             && let work = *self.work.get(next)
             && is_full(&work)
             && work.stage == Step::New
@@ -329,32 +604,48 @@ impl Stripes {
             && !work.rows.offset.is_multiple_of(self.chunk)
         {
             self.handle.pop_front();
+            self.unlist(next);
+            self.compute(next);
+            self.reading -= u32::from(work.may_read);
+            let of = self.work.get_mut(next);
+            (of.stage, of.may_read) = (Step::Writing, false);
             self.work.get_mut(at).batched = next;
-            self.work.get_mut(next).stage = Step::Writing;
             (at, last) = (next, work);
             len += STRIPE_BLOCK;
         }
         len
     }
 
+    /// The row has all that it needs: its parity is computed.
+    fn compute(&mut self, id: u32) {
+        let of = self.work.get_mut(id);
+        of.full_write = is_full(of);
+        self.full_writes += u32::from(of.full_write);
+    }
+
     pub(crate) fn work_mut(&mut self, id: u32) -> &mut Work {
         self.work.get_mut(id)
     }
 
-    /// All bios of a row's step are done. Reads: md's thread goes on with it. Else the slots of the requests whose part is
-    /// done go to `done`.
-    pub(crate) fn step_done(&mut self, id: u32, done: &mut VecDeque<u32>) {
+    /// All bios of a row's step are done: md's thread goes on with it.
+    pub(crate) fn step_done(&mut self, id: u32) {
         self.has_grown = false;
-        let work = *self.work.get(id);
-        if let Step::Reading(members) = work.stage {
+        let work = self.work.get_mut(id);
+        let stage = work.stage;
+        work.stage = if work.write && stage != Step::Writing {
+            Step::Reading(MemberSet::EMPTY)
+        } else {
+            Step::Done
+        };
+        if let Step::Reading(members) = stage {
             let cached = &mut self.heads[work.head as usize].cached;
             *cached = cached.with(&members);
-            if work.write {
-                self.work.get_mut(id).stage = Step::Reading(MemberSet::EMPTY);
-                self.handle.push_back(id);
-                return;
-            }
         }
+        self.list(id);
+    }
+
+    /// A row, or a batch, is done, and its head free for others.
+    fn end(&mut self, id: u32, done: &mut VecDeque<u32>) {
         let mut at = id;
         while at != NONE {
             let work = *self.work.get(at);
@@ -364,15 +655,16 @@ impl Stripes {
                 known.insert(rows.p);
                 rows.q.into_iter().for_each(|q| known.insert(q));
             }
+            self.full_writes -= u32::from(work.full_write);
             let head = &mut self.heads[work.head as usize];
             head.cached = head.cached.with(&known);
             head.first = work.next;
             if work.next == NONE {
                 head.last = NONE;
                 self.active -= 1;
-                self.park(work.head, (rows.offset / STRIPE_BLOCK) as usize % LISTS);
+                self.park(work.head, self.list_of(rows.offset / STRIPE_BLOCK));
             } else {
-                self.handle.push_back(work.next);
+                self.list(work.next);
             }
             let mut part = at;
             while part != NONE {

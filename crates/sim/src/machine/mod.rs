@@ -469,17 +469,13 @@ impl Machine {
             .queue
             .max_request
             .unwrap_or(self.host.kernel.max_request());
-        let (read_ahead, longest_io, stripe) = match &self.array {
+        let (read_ahead, longest_io) = match &self.array {
             Some(setup) => {
                 let array = Array::new(setup.config.clone())?;
                 let limits = array.queue_limits();
-                let is_parity = array.level().parities() > 0;
-                let stripe = is_parity
-                    .then_some(limits.optimal_io)
-                    .filter(|bytes| *bytes > 0);
-                (limits.read_ahead, limits.max_request.min(longest), stripe)
+                (limits.read_ahead, limits.max_request.min(longest))
             }
-            None => (DEFAULT_READ_AHEAD, longest, None),
+            None => (DEFAULT_READ_AHEAD, longest),
         };
         let highest = limit(dirty.bytes, dirty.ratio);
         let background = limit(dirty.background_bytes, dirty.background_ratio);
@@ -498,7 +494,6 @@ impl Machine {
                 most: self.queue.read_ahead.unwrap_or(read_ahead) / PAGE,
                 longest_io: longest_io / PAGE,
             },
-            stripe: stripe.map(|bytes| bytes / PAGE),
             copy_rate: self.host.copy_rate,
         })
     }
@@ -589,7 +584,7 @@ impl Machine {
             flash: self.drives.iter().map(DriveSetup::is_flash).collect(),
             missing,
             balance: kernel.balance(),
-            write_rule: kernel.write_rule(),
+            stripe_rules: kernel.stripe_rules(),
             stripe_cache: setup.stripe_cache,
             reads_stripes: !kernel.reads_past_stripe_cache(),
             rebuild,
