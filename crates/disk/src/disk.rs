@@ -327,9 +327,7 @@ impl<T> Disk<T> {
 
     fn command(&self, id: u64, request: &Request) -> Command {
         let (first, sectors) = (request.first_sector(), request.sectors());
-        let command = self
-            .geometry
-            .command(id, request.operation, first, sectors);
+        let command = self.geometry.command(id, request.operation, first, sectors);
         Command {
             force_unit_access: request.force_unit_access,
             ..command

@@ -8,8 +8,8 @@ use spindle_array::{
 };
 
 use super::rebuild::Rebuild;
-use super::stripes::{Requests, Stripes};
 pub(crate) use super::stripes::StripeRules;
+use super::stripes::{Requests, Stripes};
 
 /// An array and md's state about it.
 pub(crate) struct Fabric {

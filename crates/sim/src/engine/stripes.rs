@@ -301,7 +301,9 @@ impl Stripes {
             joined: NONE,
         });
         let may_read = of.sync && self.rules.sync_at_once;
-        if of.write && let Some(kept) = self.open_write(head, &rows) {
+        if of.write
+            && let Some(kept) = self.open_write(head, &rows)
+        {
             self.join(kept, id, may_read);
             return;
         }
