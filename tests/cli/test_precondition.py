@@ -63,7 +63,7 @@ def test_a_reading_workload_is_preceded_by_random_writes_in_its_region(
     ("arguments", "status", "says"),
     [
         ("seeker null:1GiB --precondition", 2, "keeps nothing"),
-        ("seeker one-sata --precondition", 2, "`state = \"used\"`"),
+        ("seeker one-sata --precondition", 2, '`state = "used"`'),
         ("seeker f.bin --precondition", 3, "is not a file that Spindle made"),
         ("seeker f.bin --precondition-time 3m", 2, "--precondition"),
         ("seeker f.bin --precondition --precondition-time soon", 2, "--precondition-time"),
