@@ -47,7 +47,7 @@ pub(crate) struct Work {
     pub(crate) slot: u32,
     pub(crate) write: bool,
     pub(crate) rows: Rows,
-    /// What it lacks may be read (`STRIPE_PREREAD_ACTIVE`).
+    /// The blocks that it lacks may be read (`STRIPE_PREREAD_ACTIVE`).
     may_read: bool,
     /// A write of all data of the row (`STRIPE_FULL_WRITE`), under way.
     full_write: bool,
