@@ -155,3 +155,32 @@ fn an_fsync_writes_what_was_written_again_during_the_last_write() {
     let figures = run(&one(host, ""), &text);
     assert_eq!(at_drive(&figures).2, 50);
 }
+
+/// Four drives of 100 us and 200 MB/s as RAID5.
+fn parity(kernel: &str, chunk: &str) -> spindle_sim::Machine {
+    machine(&format!(
+        "[host]\nkernel = '{kernel}'\ncopy_rate = '900000 GB/s'\n[array]\nlevel = 'raid5'\nchunk = '{chunk}'\n\
+         [[drive]]\nservice = '100us'\ntransfer_rate = '200 MB/s'\nflush = '100us'\ncapacity = '4GiB'\n\
+         queue_depth = 32\ncount = 4\n"
+    ))
+}
+
+#[test]
+fn rows_longer_than_the_stripe_cache_are_written_in_parts() {
+    let more = "write_fraction = 1.0\nend_fsync = true\nregion = '0-96MiB'";
+    let written = |kernel: &str, chunk: &str| {
+        let figures = run(&parity(kernel, chunk), &load("1MiB", 96, more));
+        let read: u64 = figures.drives.iter().map(|drive| drive.read_bytes).sum();
+        let written: u64 = figures.drives.iter().map(|drive| drive.write_bytes).sum();
+        (read / MIB, written / MIB)
+    };
+    // 256 rows of 4 KiB are four rows of chunks of 64 KiB, and half of one of 2 MiB: its data come one after another.
+    for kernel in ["2.6.25", "2.6.32", "6.1"] {
+        let (read, all) = written(kernel, "64KiB");
+        assert!(read < 4, "{kernel}: {read} MiB read");
+        assert!((128..136).contains(&all), "{kernel}: {all} MiB written");
+        let (read, all) = written(kernel, "2MiB");
+        assert!(read > 60, "{kernel}: {read} MiB read");
+        assert!(all > 150, "{kernel}: {all} MiB written");
+    }
+}
