@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from spindle.library.durability import durability, receive_journals, verify
     from spindle.library.models import array_map, drive, drives
     from spindle.library.monitoring import monitor
+    from spindle.library.predicting import Prediction, predict
     from spindle.library.quick import quick
     from spindle.library.report import report
     from spindle.library.restoring import restore
@@ -40,6 +41,7 @@ __all__ = [
     "ConvertedJob",
     "Error",
     "Machine",
+    "Prediction",
     "Regression",
     "Result",
     "Selection",
@@ -60,6 +62,7 @@ __all__ = [
     "knobs",
     "monitor",
     "open_store",
+    "predict",
     "quick",
     "read",
     "receive_journals",
@@ -83,6 +86,7 @@ _MODULES = {
     "library.durability": ("durability", "receive_journals", "verify"),
     "library.models": ("array_map", "drive", "drives"),
     "library.monitoring": ("monitor",),
+    "library.predicting": ("Prediction", "predict"),
     "library.quick": ("quick",),
     "library.report": ("report",),
     "library.result": ("Result", "Sweep", "read"),

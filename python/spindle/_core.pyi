@@ -231,8 +231,17 @@ class Machine:
     """A modelled machine."""
 
     @staticmethod
-    def parse(text: str, source: str) -> Machine:
-        """Read a machine file; `source` names it in messages. Raises ConfigError: place, what, what is allowed."""
+    def parse(text: str, source: str, changes: Sequence[tuple[str, str, str]] = ...) -> Machine:
+        """Read a machine file; `source` names it in messages. `changes`: (part, key, value) of numbers that differ
+        from those of the part's sheet, part and key as `ranges` has them. Raises ConfigError: place, what, what is
+        allowed."""
+
+    def ranges(self) -> list[tuple[str, str, str, str, str]]:
+        """The uncertain numbers: (part, key, least, the model's, most), as written in a file. `part`: model of a
+        drive or controller, `server` for a plain service time."""
+
+    def assumed(self) -> list[tuple[str, str]]:
+        """The numbers that a sheet assumes without a range: (part, key)."""
 
     def to_json(self) -> str:
         """JSON: {name, about, capacity, kernel, schedulers, drives, level, queue_depth, cache_bytes}."""

@@ -27,7 +27,7 @@ def written(invoke: Invoke, tmp_path: Path, name: str, target: str) -> str:
 def test_fourteen_drives_with_near_copies(invoke: Invoke, tmp_path: Path) -> None:
     text = written(invoke, tmp_path, "md-raid10-n2-xfs", "/data")
     found = tomllib.loads(text)
-    assert found["host"] == {"kernel": "6.1.0"}
+    assert found["host"]["kernel"] == "6.1.0"
     assert found["array"] == {"level": "raid10", "layout": "n2", "chunk": "524288 B"}
     assert found["queue"]["scheduler"] == "mq-deadline"
     assert found["queue"]["nr_requests"] == 256

@@ -58,6 +58,17 @@ impl Table {
         Some(self.values.remove(index))
     }
 
+    /// The value of a key, which remains in the table.
+    pub(crate) fn written(&self, key: &str) -> Option<&Value> {
+        self.values.iter().find(|value| value.key() == key)
+    }
+
+    /// Puts a value in place of the one of the same key, if there is one.
+    pub(crate) fn put(&mut self, value: Value) {
+        self.values.retain(|other| other.key() != value.key());
+        self.values.push(value);
+    }
+
     /// Text.
     pub fn take_text(&mut self, key: &'static str) -> Result<Option<String>, ConfigError> {
         self.take(key)

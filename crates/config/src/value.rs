@@ -192,6 +192,11 @@ impl Value {
         }
     }
 
+    /// A number as it was written: its text, or its digits.
+    pub(crate) fn as_written(&self) -> Result<String, ConfigError> {
+        self.quantity("a number", |text| Ok(text.to_owned()))
+    }
+
     /// A table. Messages about its keys name it by its key.
     pub fn into_table(self) -> Result<Table, ConfigError> {
         let wrong = self.wrong("a table");

@@ -6,7 +6,7 @@
 
 use spindle_config::catalogue::DRIVES;
 use spindle_config::units::Rate;
-use spindle_config::{ConfigError, Document, Table};
+use spindle_config::{Change, ConfigError, Document, Range, Table, units};
 
 use crate::drive::Drive;
 use crate::error::DriveError;
@@ -55,6 +55,8 @@ pub struct DataSheet {
     pub kind: Kind,
     /// Sources of the numbers.
     pub sources: Vec<Fact>,
+    /// Numbers for which the sheet states a range.
+    stated: Vec<Range>,
 }
 
 /// Disk or flash.
@@ -177,23 +179,44 @@ const FLASH_KEYS: [&str; 21] = [
 /// Commands of the queue between two cached writes while the cache is full, where the sheet is silent. Assumed; 0 (cached
 /// writes alone until there is room, as in the second stage of US patent 6 789 163) to 4 are plausible.
 pub const AHEAD_OF_CACHED: u32 = 1;
+/// The largest plausible number.
+const MOST_AHEAD_OF_CACHED: u32 = 4;
 /// Blocks ahead of read-ahead within which a read waits for it rather than seeks.
 const FORWARD_GAP: u32 = 256;
 
 impl DataSheet {
     /// Reads a sheet; `source` names the file in messages.
     pub fn parse(text: &str, source: &str) -> Result<Self, DriveError> {
+        DataSheet::parse_changed(text, source, &[])
+    }
+
+    fn parse_changed(text: &str, source: &str, changes: &[Change]) -> Result<Self, DriveError> {
         Document::parse(text, source)
-            .and_then(read_sheet)
+            .and_then(|table| read_sheet(table, changes))
             .map_err(|error| DriveError::Parameter {
                 place: error.place.to_string(),
                 problem: error.problem.to_string(),
             })
     }
 
-    /// Reads a sheet from a table of a larger file.
-    pub fn read(table: Table) -> Result<Self, ConfigError> {
-        read_sheet(table)
+    /// Reads a sheet from a table of a larger file, with changed numbers.
+    pub fn read(table: Table, changes: &[Change]) -> Result<Self, ConfigError> {
+        read_sheet(table, changes)
+    }
+
+    /// The uncertain numbers: those for which the sheet states a range, and those that the sheet leaves out and on which
+    /// drives that are sold differ. Those of a flash drive matter once it has been written in full.
+    #[must_use]
+    pub fn ranges(&self) -> Vec<Range> {
+        let mut ranges = self.stated.clone();
+        ranges.extend(match &self.kind {
+            Kind::Disk(sheet) => sheet.silent_ranges(),
+            Kind::Flash(params) => silent_ranges_of_flash(params),
+        });
+        let is_given = |key: &str| self.sources.iter().any(|fact| fact.key == key);
+        let is_stated = |key: &str| self.stated.iter().any(|range| range.key == key);
+        ranges.retain(|range| is_stated(range.key) || !is_given(range.key));
+        ranges
     }
 
     /// Cache that can hide the medium, bytes; 0 for flash, whose cache is part of the medium's work.
@@ -233,7 +256,7 @@ impl DataSheet {
     }
 }
 
-fn read_sheet(mut table: Table) -> Result<DataSheet, ConfigError> {
+fn read_sheet(mut table: Table, changes: &[Change]) -> Result<DataSheet, ConfigError> {
     let name = table
         .take_text("name")?
         .ok_or_else(|| table.missing("name"))?;
@@ -249,6 +272,8 @@ fn read_sheet(mut table: Table) -> Result<DataSheet, ConfigError> {
         .copied()
         .filter(|key| table.keys().any(|found| found == *key))
         .collect();
+    let stated = table.take_ranges(keys)?;
+    table.change(&name, changes);
     let kind = if disk {
         Kind::Disk(Box::new(read_disk(&mut table)?))
     } else {
@@ -273,7 +298,35 @@ fn read_sheet(mut table: Table) -> Result<DataSheet, ConfigError> {
         title,
         kind,
         sources,
+        stated,
     })
+}
+
+/// The numbers of a flash drive that its sheet may leave out, with the range of drives that are sold.
+fn silent_ranges_of_flash(params: &FlashParams) -> Vec<Range> {
+    let range = |key, (least, most): (&str, &str), value| Range {
+        key,
+        least: least.to_owned(),
+        value,
+        most: most.to_owned(),
+    };
+    vec![
+        range(
+            "spare",
+            defaults::SPARE_RANGE,
+            units::format_fraction(params.spare),
+        ),
+        range(
+            "pages_per_block",
+            defaults::PAGES_PER_BLOCK_RANGE,
+            params.pages_per_block.to_string(),
+        ),
+        range(
+            "erase_block",
+            defaults::ERASE_BLOCK_RANGE,
+            units::format_duration(params.erase_block_ns),
+        ),
+    ]
 }
 
 fn bytes_per_second(table: &mut Table, key: &'static str) -> Result<f64, ConfigError> {
@@ -493,6 +546,26 @@ impl DiskSheet {
         }
     }
 
+    /// The numbers that the sheet may leave out and on which drives differ.
+    fn silent_ranges(&self) -> Vec<Range> {
+        let margin = self.settle_margin();
+        let ahead = self.ahead_of_cached;
+        vec![
+            Range {
+                key: "settle_margin",
+                least: units::format_duration(margin.least_ns),
+                value: units::format_duration(margin.ns),
+                most: units::format_duration(margin.most_ns),
+            },
+            Range {
+                key: "ahead_of_cached",
+                least: "0".to_owned(),
+                value: ahead.to_string(),
+                most: MOST_AHEAD_OF_CACHED.max(ahead).to_string(),
+            },
+        ]
+    }
+
     /// Blocks of a track at a sustained rate: the blocks that pass in a turn and a track switch.
     fn track_at(&self, rate: f64) -> u64 {
         (rate * (self.turn_ns() + self.track_switch_ns as f64) / 1e9 / BLOCK as f64).round() as u64
@@ -658,6 +731,11 @@ pub fn drive_names() -> Vec<&'static str> {
 
 /// The sheet of a drive of the catalogue.
 pub fn sheet(name: &str) -> Result<DataSheet, DriveError> {
+    changed_sheet(name, &[])
+}
+
+/// The same with changed numbers.
+pub fn changed_sheet(name: &str, changes: &[Change]) -> Result<DataSheet, DriveError> {
     let found = DRIVES
         .iter()
         .find(|(known, _)| known.eq_ignore_ascii_case(name));
@@ -669,7 +747,7 @@ pub fn sheet(name: &str) -> Result<DataSheet, DriveError> {
             hint,
         });
     };
-    DataSheet::parse(text, &format!("catalogue/drives/{known}.toml"))
+    DataSheet::parse_changed(text, &format!("catalogue/drives/{known}.toml"), changes)
 }
 
 /// A drive of the catalogue, built.

@@ -45,7 +45,7 @@ mod transfer;
 pub mod validate;
 
 pub use command::{Command, Completion, Op, Phases, ServedFrom};
-pub use datasheet::{DataSheet, Settings, drive, drive_names, sheet};
+pub use datasheet::{DataSheet, Settings, changed_sheet, drive, drive_names, sheet};
 pub use device::{Device, check};
 pub use drive::Drive;
 pub use error::{DriveError, SubmitError};

@@ -49,6 +49,7 @@ mod tests {
             service: ServiceTime::Constant(100),
             bytes_per_s: None,
             flush_ns: None,
+            servers: 1,
             rotational: false,
             seed: 1,
         })

@@ -1,4 +1,5 @@
-//! A drive reduced to a service time: one command after the other, each as long as it is drawn.
+//! A drive reduced to a service time: one command after the other, each as long as it is drawn; or several at once, whose
+//! data share a link.
 //!
 //! It does not model a real drive, but gives the event loop a case for which queueing theory has formulas.
 
@@ -35,18 +36,22 @@ pub struct ServerParams {
     pub bytes_per_s: Option<u64>,
     /// Service time of a flush, nanoseconds; `None` if the drive has no write cache that a host would flush.
     pub flush_ns: Option<u64>,
+    /// Commands that are served at once; more than one then transfer their data one after the other.
+    pub servers: u32,
     /// The host takes it for a drive with moving heads.
     pub rotational: bool,
     /// Seed of the times drawn.
     pub seed: u64,
 }
 
-/// A single server with a queue, first come first served.
+/// One server or several with a queue, first come first served.
 #[derive(Debug, Clone)]
 pub struct Server {
     params: ServerParams,
     random: SplitMix,
-    free_ns: u64,
+    /// When each server is free.
+    free_ns: Vec<u64>,
+    link_free_ns: u64,
     finished: VecDeque<Completion>,
 }
 
@@ -57,6 +62,12 @@ impl Server {
             return Err(DriveError::parameter(
                 "server",
                 "queue depth and capacity must be at least 1",
+            ));
+        }
+        if params.servers == 0 || params.servers > 4096 {
+            return Err(DriveError::parameter(
+                "server",
+                "from 1 to 4096 commands are served at once",
             ));
         }
         if params.bytes_per_s == Some(0) {
@@ -75,8 +86,9 @@ impl Server {
         }
         Ok(Self {
             random: SplitMix::new(params.seed),
+            free_ns: vec![0; params.servers as usize],
+            link_free_ns: 0,
             params,
-            free_ns: 0,
             finished: VecDeque::new(),
         })
     }
@@ -89,13 +101,31 @@ impl Server {
         service.min(self.params.flush_ns.unwrap_or(service))
     }
 
-    fn command_ns(&mut self, command: &Command) -> u64 {
+    /// Service time and transfer time.
+    fn command_ns(&mut self, command: &Command) -> (u64, u64) {
         match command.op {
-            Op::Flush => self.params.flush_ns.unwrap_or(0),
+            Op::Flush => (self.params.flush_ns.unwrap_or(0), 0),
             // No data move.
-            Op::Discard => self.service_ns(),
-            Op::Read | Op::Write => self.service_ns() + self.transfer_ns(command.blocks),
+            Op::Discard => (self.service_ns(), 0),
+            Op::Read | Op::Write => (self.service_ns(), self.transfer_ns(command.blocks)),
         }
+    }
+
+    /// Takes the server that is free first, then the link: when the command starts and when it is done.
+    fn serve(&mut self, now_ns: u64, command: &Command) -> (u64, u64) {
+        let (service_ns, transfer_ns) = self.command_ns(command);
+        let first = (0..self.free_ns.len()).min_by_key(|&server| self.free_ns[server]);
+        let server = first.unwrap_or(0);
+        let start_ns = now_ns.max(self.free_ns[server]);
+        let served_ns = start_ns + service_ns;
+        let finish_ns = if transfer_ns == 0 {
+            served_ns
+        } else {
+            self.link_free_ns = served_ns.max(self.link_free_ns) + transfer_ns;
+            self.link_free_ns
+        };
+        self.free_ns[server] = finish_ns;
+        (start_ns, finish_ns)
     }
 
     /// Rounded to the nearest nanosecond.
@@ -137,21 +167,22 @@ impl Device for Server {
 
     fn submit(&mut self, now_ns: u64, command: Command) -> Result<(), SubmitError> {
         check(self, &command)?;
-        let start_ns = now_ns.max(self.free_ns);
-        let service_ns = self.command_ns(&command);
-        self.free_ns = start_ns + service_ns;
-        self.finished.push_back(Completion {
+        let (start_ns, finish_ns) = self.serve(now_ns, &command);
+        let completion = Completion {
             id: command.id,
             op: command.op,
             served_from: ServedFrom::Medium,
             submit_ns: now_ns,
-            finish_ns: self.free_ns,
+            finish_ns,
             phases: Phases {
                 queue_ns: start_ns - now_ns,
-                transfer_ns: service_ns,
+                transfer_ns: finish_ns - start_ns,
                 ..Phases::default()
             },
-        });
+        };
+        let later = |other: &Completion| other.finish_ns <= finish_ns;
+        let place = self.finished.partition_point(later);
+        self.finished.insert(place, completion);
         Ok(())
     }
 
@@ -182,6 +213,7 @@ mod tests {
             service: ServiceTime::Constant(100_000),
             bytes_per_s: Some(200_000_000),
             flush_ns: Some(70_000),
+            servers: 1,
             rotational: true,
             seed: 1,
         })
@@ -195,6 +227,28 @@ mod tests {
         );
     }
 
+    #[test]
+    fn several_servers_work_at_once_and_share_the_link() {
+        let mut server = Server::new(ServerParams {
+            capacity_blocks: 1000,
+            queue_depth: 4,
+            service: ServiceTime::Constant(100_000),
+            bytes_per_s: Some(200_000_000),
+            flush_ns: None,
+            servers: 2,
+            rotational: true,
+            seed: 1,
+        })
+        .unwrap();
+        for id in 0..3 {
+            server.submit(0, Command::read(id, 0, 8)).unwrap();
+        }
+        let transfer = 4096 * 5;
+        let done: Vec<u64> = (0..3).map(|_| complete(&mut server).finish_ns).collect();
+        let first = 100_000 + transfer;
+        assert_eq!(done, [first, first + transfer, first + 100_000 + transfer]);
+    }
+
     /// Mean wait of a queue with Poisson arrivals at `load` of the server's capacity.
     fn mean_wait(service: ServiceTime, mean_ns: f64, load: f64) -> f64 {
         let params = ServerParams {
@@ -203,6 +257,7 @@ mod tests {
             service,
             bytes_per_s: None,
             flush_ns: None,
+            servers: 1,
             rotational: true,
             seed: 7,
         };

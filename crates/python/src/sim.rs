@@ -9,7 +9,8 @@ use std::thread;
 
 use pyo3::prelude::*;
 use serde::Serialize;
-use spindle_sim::{Kernel, Progress, Scheduler, SimError, SimFigures, SimOptions};
+use spindle_config::Change;
+use spindle_sim::{Kernel, PartRange, Progress, Scheduler, SimError, SimFigures, SimOptions};
 
 use crate::convert::timeout;
 use crate::errors;
@@ -38,8 +39,13 @@ struct Described<'a> {
 #[pymethods]
 impl Machine {
     #[staticmethod]
-    fn parse(text: &str, source: &str) -> PyResult<Self> {
-        spindle_sim::Machine::parse(text, source)
+    #[pyo3(signature = (text, source, changes = Vec::new()))]
+    fn parse(text: &str, source: &str, changes: Vec<(String, String, String)>) -> PyResult<Self> {
+        let changes: Vec<_> = changes
+            .into_iter()
+            .map(|(part, key, value)| Change { part, key, value })
+            .collect();
+        spindle_sim::Machine::parse_changed(text, source, &changes)
             .map(|machine| Self(Arc::new(machine)))
             .map_err(errors::config)
     }
@@ -66,6 +72,21 @@ impl Machine {
                 .map(|drive| drive.state().map(|state| state.name()))
                 .collect(),
         })
+    }
+
+    /// The uncertain numbers: part, key, least, value, most.
+    fn ranges(&self) -> Vec<(String, &'static str, String, String, String)> {
+        let ranges = self.0.ranges().into_iter();
+        ranges
+            .map(|PartRange { part, range }| {
+                (part, range.key, range.least, range.value, range.most)
+            })
+            .collect()
+    }
+
+    /// The numbers that are assumed and have no range: part and key.
+    fn assumed(&self) -> Vec<(&str, &str)> {
+        self.0.assumed()
     }
 
     /// When the drive of a slot, alone and idle at first, is done with requests that come at given times: (arrival in ns,

@@ -39,7 +39,8 @@ pub use figures::{DriveFigures, FlashFigures, PageCacheFigures, RebuildFigures, 
 pub use kernel::Kernel;
 pub use machine::{
     ArraySetup, BitmapSetup, ControllerSetup, DirtyLimits, DriveKind, DriveSetup, FileSystem, Host,
-    Machine, QueueSetup, RebuildSetup, UnknownMachine, machine_names, machine_text, simulate,
+    Machine, PartRange, QueueSetup, RebuildSetup, UnknownMachine, machine_names, machine_text,
+    simulate,
 };
 pub use many::simulate_many;
 pub use progress::{Progress, StreamCounts};

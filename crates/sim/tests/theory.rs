@@ -14,6 +14,7 @@ fn server(service: ServiceTime, scheduler: Scheduler) -> Machine {
         service,
         bytes_per_s: None,
         flush_ns: None,
+        servers: 1,
         rotational: true,
         seed: 3,
     });

@@ -1,7 +1,7 @@
-"""A machine file for the simulator from an inventory: kernel, queue settings, md array, drives of the catalogue.
+"""A machine file for the simulator from an inventory: host, queue settings, md array, drives of the catalogue.
 
 Only known values that the simulator models are written; a stack that it cannot model is refused, naming the
-layer that prevents it.
+layer that prevents it. A device without a data sheet can be described by what was measured of it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from spindle import _core
 from spindle.base.commands import given, shell
@@ -23,18 +24,32 @@ MADE_BY = f"# made by `{shell('spindle', 'inspect', *given(machine=True))}`"
 """First line of a machine file, which identifies it as Spindle's own."""
 
 
-def machine_file(inventory: Inventory, models: Sequence[str]) -> str:
-    """The machine file as TOML. `models`: names of the drives in the catalogue. Raises `TargetError`."""
+@dataclass(frozen=True)
+class MeasuredDrive:
+    """A device as reads showed it: the least, middle and largest of each number."""
+
+    service_ns: tuple[float, float, float]
+    """Time of a read without its bytes."""
+    per_byte_ns: tuple[float, float, float]
+    """Time of a byte."""
+    at_once: float
+    """Requests that it serves at once."""
+
+
+def machine_file(inventory: Inventory, models: Sequence[str], measured: MeasuredDrive | None = None) -> str:
+    """The machine file as TOML. `models`: names of the drives in the catalogue. `measured`: the topmost device is
+    described by this instead of the drives below it. Raises `TargetError`.
+    """
     if len(inventory.tops) != 1:
         raise WrongTarget("a machine file describes one stack; name a mount point or a device")
-    top = _device(inventory, inventory.tops[0])
-    lines = [MADE_BY, f"about = {_text(f'As inspected: {inventory.target or top.id}')}", "", "[host]"]
-    kernel = re.match(r"[0-9]+\.[0-9]+(\.[0-9]+)?", inventory.kernel or "")
-    if kernel:
-        lines.append(f'kernel = "{kernel[0]}"')
+    top = _device(inventory, inventory.tops[0]) if measured is None else topmost(inventory)
+    lines = [MADE_BY, f"about = {_text(f'As inspected: {inventory.target or top.id}')}", *_host(inventory)]
+    if measured is not None:
+        lines += _queue([top.queue] if top.queue is not None else [], top.queue)
+        return "\n".join([*lines, "", "[[drive]]", *_measured(top, measured)]) + "\n"
     members = _members(inventory, top)
     drives = [_drive(inventory, name, start, length, models) for name, start, length in members]
-    lines += _queue([disk.queue for disk, _ in drives if disk.queue is not None])
+    lines += _queue([disk.queue for disk, _ in drives if disk.queue is not None], top.queue)
     if top.md is not None:
         lines += _array(top.md)
     tables = [table for _, table in drives]
@@ -44,6 +59,76 @@ def machine_file(inventory: Inventory, models: Sequence[str]) -> str:
         lines += ["", "[[drive]]", *tables[at][:1], *([f"count = {same}"] if same > 1 else []), *tables[at][1:]]
         at += same
     return "\n".join(lines) + "\n"
+
+
+def topmost(inventory: Inventory) -> Device:
+    """The device that a load on the target reaches first: the one under the file system. Raises `TargetError`."""
+    if len(inventory.tops) != 1:
+        raise WrongTarget("a machine file describes one stack; name a mount point or a device")
+    identity = inventory.tops[0]
+    file_system = inventory.file_system(identity)
+    if file_system is not None and len(file_system.below) == 1:
+        identity = file_system.below[0]
+    device = inventory.device(identity)
+    if device is None or not device.size_bytes:
+        raise TargetError(f"{identity}: the device below is not known")
+    return device
+
+
+def _host(inventory: Inventory) -> list[str]:
+    lines = ["", "[host]"]
+    kernel = re.match(r"[0-9]+\.[0-9]+(\.[0-9]+)?", inventory.kernel or "")
+    if kernel:
+        lines.append(f'kernel = "{kernel[0]}"')
+    if inventory.memory_bytes:
+        lines.append(f'memory = "{inventory.memory_bytes} B"')
+    for key, form in _DIRTY.items():
+        text = inventory.vm.get(f"{key}_centisecs" if form == "10ms" else key, "")
+        if re.fullmatch(r"[1-9][0-9]{0,14}", text):
+            lines.append(f"{key} = {_dirty(form, int(text))}")
+    return lines
+
+
+_DIRTY = {
+    "dirty_background_ratio": "count",
+    "dirty_ratio": "count",
+    "dirty_background_bytes": "bytes",
+    "dirty_bytes": "bytes",
+    "dirty_expire": "10ms",
+    "dirty_writeback": "10ms",
+}
+"""Keys of `[host]` that are files of /proc/sys/vm, those of times without `_centisecs`."""
+
+
+def _dirty(form: str, value: int) -> str:
+    match form:
+        case "bytes":
+            return f'"{value} B"'
+        case "10ms":
+            return f'"{10 * value}ms"'
+        case _:
+            return str(value)
+
+
+def _measured(device: Device, measured: MeasuredDrive) -> list[str]:
+    """The keys of a drive that is a service time, with the ranges of the trials."""
+    queue = device.queue
+    service = [f'"{max(1, round(ns))}ns"' for ns in measured.service_ns]
+    lines = [f"service = {service[1]}", f'capacity = "{device.size_bytes} B"']
+    ranges = [f"service = [{service[0]}, {service[2]}]"]
+    if measured.per_byte_ns[0] > 0:
+        # The fastest trial has the least time of a byte.
+        rate = [f'"{round(1e9 / ns)} B/s"' for ns in reversed(measured.per_byte_ns)]
+        lines.append(f"transfer_rate = {rate[1]}")
+        ranges.append(f"transfer_rate = [{rate[0]}, {rate[2]}]")
+    if (at_once := round(measured.at_once)) > 1:
+        lines.append(f"servers = {at_once}")
+    if queue is not None:
+        tags = [depth for depth in (queue.tags, queue.nr_requests) if depth]
+        lines += [f"queue_depth = {min(tags)}"] if tags else []
+        lines += [f"rotational = {'true' if queue.rotational else 'false'}"]
+        lines += ['flush = "0s"'] if queue.write_cache == "write back" else []
+    return [*lines, f"range = {{ {', '.join(ranges)} }}"]
 
 
 def _device(inventory: Inventory, identity: str, depth: int = 0) -> Device:
@@ -130,9 +215,12 @@ def _letters(text: str) -> str:
     return re.sub(r"[^A-Z0-9]", "", text.upper())
 
 
-def _queue(queues: list[Queue]) -> list[str]:
-    """The simulator has one setting for all drives: values that differ are left to the kernel's default."""
+def _queue(queues: list[Queue], under_test: Queue | None) -> list[str]:
+    """The simulator has one setting for all drives: values that differ are left to the kernel's default. Read-ahead is
+    that of the device under test."""
     lines = []
+    if under_test is not None and under_test.read_ahead_kb is not None:
+        lines.append(f'read_ahead = "{under_test.read_ahead_kb} KiB"')
     schedulers = {queue.scheduler for queue in queues}
     scheduler = schedulers.pop() if len(schedulers) == 1 else None
     if scheduler is not None:

@@ -15,12 +15,14 @@ from spindle.host.outputs import Output
 from spindle.host.paths import target_path
 from spindle.inspect import Inventory, inspect_stack, open_capture, running
 from spindle.inspect import capture as captured
-from spindle.inspect.machine import machine_file
+from spindle.inspect.machine import MeasuredDrive, machine_file
 from spindle.library.arguments import public
 from spindle.library.options import several
 from spindle.library.outputs import output_of
+from spindle.library.session import session
 from spindle.library.shown import Printable
 from spindle.library.table import Table
+from spindle.prediction.source import calibrated
 from spindle.run.errors import Usage
 
 if TYPE_CHECKING:
@@ -39,10 +41,12 @@ class Stack(Printable):
     def _data(self) -> object:
         return self.inventory
 
-    def to_machine(self, source: str = "the machine file") -> str:
-        """A machine file (TOML) of the stack, for `spindle.run` and `spindle.Machine`. Raises `spindle.Error`, which
-        names the file `source`."""
-        text = machine_file(self.inventory, _core.drive_names())
+    def to_machine(self, source: str = "the machine file", *, calibrate: bool = False) -> str:
+        """A machine file (TOML) of the stack, for `spindle.run` and `spindle.Machine`. `calibrate`: describe its
+        topmost device by reading it for some seconds, instead of by data sheets. Raises `spindle.Error`, which names
+        the file `source`."""
+        measured = _measured(self.inventory) if calibrate else None
+        text = machine_file(self.inventory, _core.drive_names(), measured)
         _core.Machine.parse(text, source)  # nothing that the simulator would refuse
         return text
 
@@ -54,6 +58,11 @@ class Stack(Printable):
 
     def __repr__(self) -> str:
         return f"<Stack of {self.inventory.target or 'the machine'}>"
+
+
+def _measured(inventory: Inventory) -> MeasuredDrive:
+    with session() as watch:
+        return calibrated(inventory, watch)
 
 
 @public

@@ -524,6 +524,7 @@ mod tests {
             service: ServiceTime::Constant(100_000),
             bytes_per_s: Some(200_000_000),
             flush_ns: Some(100_000),
+            servers: 1,
             rotational: true,
             seed: 1,
         };

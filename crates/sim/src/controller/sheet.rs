@@ -2,7 +2,7 @@
 
 use spindle_config::catalogue::CONTROLLERS;
 use spindle_config::units::Rate;
-use spindle_config::{ConfigError, Document, Table};
+use spindle_config::{Change, ConfigError, Document, Range, Table};
 
 /// The numbers of a controller. Times ns, sizes bytes, rates bytes per second.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +29,8 @@ pub struct ControllerSheet {
     pub xor_rate: f64,
     /// Number and source.
     pub sources: Vec<(String, String)>,
+    /// Uncertain numbers and their ranges.
+    pub ranges: Vec<Range>,
 }
 
 const KEYS: [&str; 8] = [
@@ -50,16 +52,18 @@ impl ControllerSheet {
 
     /// The sheet of a controller of the catalogue; `None` if there is none of this name.
     #[must_use]
-    pub fn named(name: &str) -> Option<Result<ControllerSheet, ConfigError>> {
+    pub fn named(name: &str, changes: &[Change]) -> Option<Result<ControllerSheet, ConfigError>> {
         let (known, text) = CONTROLLERS
             .iter()
             .find(|(known, _)| known.eq_ignore_ascii_case(name))?;
         let source = format!("catalogue/controllers/{known}.toml");
-        Some(Document::parse(text, &source).and_then(ControllerSheet::read))
+        Some(Document::parse(text, &source).and_then(|table| ControllerSheet::read(table, changes)))
     }
 
-    fn read(mut table: Table) -> Result<ControllerSheet, ConfigError> {
+    fn read(mut table: Table, changes: &[Change]) -> Result<ControllerSheet, ConfigError> {
         let name = text(&mut table, "name")?;
+        let ranges = table.take_ranges(&KEYS)?;
+        table.change(&name, changes);
         let title = text(&mut table, "title")?;
         let mut sheet = ControllerSheet {
             name,
@@ -75,6 +79,7 @@ impl ControllerSheet {
             commands_per_drive: count(&mut table, "commands_per_drive")?,
             xor_rate: rate(&mut table, "xor_rate")?,
             sources: Vec::new(),
+            ranges,
         };
         let mut facts = table
             .take_table("source")?
@@ -130,7 +135,7 @@ mod tests {
         files.sort();
         assert_eq!(files, ControllerSheet::names().collect::<Vec<_>>());
         for name in ControllerSheet::names() {
-            let sheet = ControllerSheet::named(name).unwrap().unwrap();
+            let sheet = ControllerSheet::named(name, &[]).unwrap().unwrap();
             assert_eq!(sheet.name, name);
             assert_eq!(sheet.sources.len(), KEYS.len());
         }

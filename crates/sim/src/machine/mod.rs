@@ -3,11 +3,13 @@
 mod catalogue;
 mod filesystem;
 mod parse;
+mod ranges;
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use spindle_array::{Array, ArrayConfig, DEFAULT_READ_AHEAD, MemberSet};
+use spindle_config::Range;
 use spindle_drive::{DataSheet, Device, Drive, FlashState, Server, ServerParams, Settings};
 use spindle_workload::Workload;
 
@@ -21,6 +23,7 @@ use crate::kernel::Kernel;
 
 pub use self::catalogue::{UnknownMachine, machine_names, machine_text};
 pub use self::filesystem::FileSystem;
+pub use self::ranges::PartRange;
 
 /// Bytes of a block.
 pub(crate) const BLOCK: u64 = 512;
@@ -215,6 +218,8 @@ pub struct DriveSetup {
     pub start: u64,
     /// Bytes used.
     pub len: u64,
+    /// Its uncertain numbers.
+    pub ranges: Vec<Range>,
 }
 
 /// The source of a drive's parameters.
@@ -310,6 +315,7 @@ impl Machine {
                 settings: Settings::default(),
                 start: 0,
                 len: params.capacity_blocks * BLOCK,
+                ranges: Vec::new(),
             }],
         }
     }

@@ -4,10 +4,10 @@ use spindle_array::{
     Array, ArrayConfig, ArrayError, DEFAULT_CHUNK, Layout, Level, MemberSet, Merger,
 };
 use spindle_config::units::{Place, Rate};
-use spindle_config::{ConfigError, Document, Problem, Table, Value, nearest};
+use spindle_config::{Change, ConfigError, Document, Problem, Range, Table, Value, nearest};
 use spindle_drive::{
-    DataSheet, Device, FlashState, Scheduling, ServerParams, ServiceTime, Settings, drive_names,
-    sheet,
+    DataSheet, Device, DriveError, FlashState, Scheduling, ServerParams, ServiceTime, Settings,
+    changed_sheet, drive_names,
 };
 
 use super::{
@@ -27,6 +27,11 @@ const SPEED_MAX: u64 = 200_000 * 1024;
 /// Most drives of a machine.
 const MOST_DRIVES: usize = spindle_array::MAX_MEMBERS;
 
+/// Model of a drive that is only a service time.
+const SERVER: &str = "server";
+/// Its numbers that may have a range.
+const OF_SERVER: [&str; 3] = ["service", "transfer_rate", "flush"];
+
 /// Keys of `[array]` that a controller's array does not have.
 const OF_MD: [&str; 8] = [
     "stripe_cache_size",
@@ -42,14 +47,25 @@ const OF_MD: [&str; 8] = [
 impl Machine {
     /// Reads a machine file; `source` names it in messages.
     pub fn parse(text: &str, source: &str) -> Result<Machine, ConfigError> {
+        Machine::parse_changed(text, source, &[])
+    }
+
+    /// Reads a machine file with other numbers for some of its parts ([`Machine::ranges`]).
+    pub fn parse_changed(
+        text: &str,
+        source: &str,
+        changes: &[Change],
+    ) -> Result<Machine, ConfigError> {
         let mut table = Document::parse(text, source)?;
         let name = table.take_text("name")?.unwrap_or_else(|| stem(source));
         let about = table.take_text("about")?.unwrap_or_default();
         let host = read_host(table.take_table("host")?)?;
         let queue = read_queue(table.take_table("queue")?, host.kernel)?;
-        let own = read_sheets(table.take_tables("sheet")?)?;
+        let own = read_sheets(table.take_tables("sheet")?, changes)?;
         let controller = table.take_table("controller")?;
-        let mut controller = controller.map(read_controller).transpose()?;
+        let mut controller = controller
+            .map(|table| read_controller(table, changes))
+            .transpose()?;
         let array = table.take_table("array")?;
         let filesystem = table.take_table("filesystem")?;
         let filesystem = filesystem.map(FileSystem::read).transpose()?;
@@ -61,7 +77,7 @@ impl Machine {
         let mut extra = None;
         for drive in tables {
             let place = drive.place().clone();
-            drives.extend(read_drive(drive, &own)?);
+            drives.extend(read_drive(drive, &own, changes)?);
             if drives.len() > 1 {
                 extra.get_or_insert(place.clone());
             }
@@ -114,7 +130,7 @@ impl DriveSetup {
     ) -> Result<DriveSetup, ConfigError> {
         let table = Document::parse(keys, source)?;
         let place = table.place().clone();
-        match read_drive(table, sheet.as_slice())?.as_slice() {
+        match read_drive(table, sheet.as_slice(), &[])?.as_slice() {
             [drive] => Ok(drive.clone()),
             drives => Err(other(place, format!("{} drives, not 1", drives.len()))),
         }
@@ -270,26 +286,37 @@ fn read_iosched(table: &mut Table, scheduler: &mut Scheduler) -> Result<(), Conf
 }
 
 /// Drives described in the machine file itself, as in `catalogue/drives`.
-fn read_sheets(tables: Vec<Table>) -> Result<Vec<DataSheet>, ConfigError> {
+fn read_sheets(tables: Vec<Table>, changes: &[Change]) -> Result<Vec<DataSheet>, ConfigError> {
     tables
         .into_iter()
         .map(|mut table| {
             table.describe("[[sheet]]".to_owned());
-            DataSheet::read(table)
+            DataSheet::read(table, changes)
         })
         .collect()
 }
 
-fn read_drive(mut table: Table, own: &[DataSheet]) -> Result<Vec<DriveSetup>, ConfigError> {
+fn read_drive(
+    mut table: Table,
+    own: &[DataSheet],
+    changes: &[Change],
+) -> Result<Vec<DriveSetup>, ConfigError> {
     table.describe("[[drive]]".to_owned());
+    let ranges = table.take_ranges(&OF_SERVER)?;
+    if table.keys().any(|key| key == "service") {
+        table.change(SERVER, changes);
+    }
     if let Some(service) = table.take("service") {
-        return read_server(table, &service);
+        return read_server(table, &service, ranges);
     }
     let model = table.take("model").ok_or_else(|| table.missing("model"))?;
     let name = model.text()?;
     let sheet = match own.iter().find(|sheet| sheet.name == name) {
         Some(sheet) => sheet.clone(),
-        None => sheet(name).map_err(|_| unknown_model(&model, name, own))?,
+        None => changed_sheet(name, changes).map_err(|error| match error {
+            DriveError::Unknown { .. } => unknown_model(&model, name, own),
+            error => model.error(error.to_string()),
+        })?,
     };
     let count = table
         .take_integer("count", 1..=MOST_DRIVES as u64)?
@@ -326,18 +353,24 @@ fn read_drive(mut table: Table, own: &[DataSheet]) -> Result<Vec<DriveSetup>, Co
         Some(value) => read_region(&value, capacity)?,
     };
     table.finish()?;
+    let sheet_ranges = sheet.ranges();
     let drive = DriveSetup {
         model: sheet.name.clone(),
         kind: DriveKind::Sheet(Box::new(sheet)),
         settings,
         start,
         len,
+        ranges: sheet_ranges,
     };
     Ok(vec![drive; count as usize])
 }
 
 /// A drive that is only a service time: for comparisons with queueing theory and with other models.
-fn read_server(mut table: Table, service: &Value) -> Result<Vec<DriveSetup>, ConfigError> {
+fn read_server(
+    mut table: Table,
+    service: &Value,
+    ranges: Vec<Range>,
+) -> Result<Vec<DriveSetup>, ConfigError> {
     let mean_ns = service.duration()?;
     if !(1..=3_600_000_000_000).contains(&mean_ns) {
         return Err(service.error("expected more than nothing and at most an hour"));
@@ -363,6 +396,7 @@ fn read_server(mut table: Table, service: &Value) -> Result<Vec<DriveSetup>, Con
         service: spread.unwrap_or(ServiceTime::Constant(mean_ns)),
         bytes_per_s: read_byte_rate(&mut table, "transfer_rate")?,
         flush_ns: table.take_duration("flush")?,
+        servers: table.take_integer("servers", 1..=4096)?.unwrap_or(1) as u32,
         rotational: table.take_flag("rotational")?.unwrap_or(true),
         seed: table.take_integer("seed", 0..=u64::MAX)?.unwrap_or(1),
     };
@@ -371,7 +405,7 @@ fn read_server(mut table: Table, service: &Value) -> Result<Vec<DriveSetup>, Con
         .unwrap_or(1);
     table.finish()?;
     let drive = |index: u64| DriveSetup {
-        model: "server".to_owned(),
+        model: SERVER.to_owned(),
         kind: DriveKind::Server(ServerParams {
             seed: params.seed.wrapping_add(index),
             ..params
@@ -379,6 +413,7 @@ fn read_server(mut table: Table, service: &Value) -> Result<Vec<DriveSetup>, Con
         settings: Settings::default(),
         start: 0,
         len: params.capacity_blocks * BLOCK,
+        ranges: ranges.clone(),
     };
     Ok((0..count).map(drive).collect())
 }
@@ -442,11 +477,11 @@ fn read_partition(mut table: Table, capacity: Result<u64, SimError>) -> Result<u
     Ok(bytes)
 }
 
-fn read_controller(mut table: Table) -> Result<ControllerSetup, ConfigError> {
+fn read_controller(mut table: Table, changes: &[Change]) -> Result<ControllerSetup, ConfigError> {
     table.describe("[controller]".to_owned());
     let model = table.take("model").ok_or_else(|| table.missing("model"))?;
     let name = model.text()?;
-    let mut sheet = ControllerSheet::named(name).unwrap_or_else(|| {
+    let mut sheet = ControllerSheet::named(name, changes).unwrap_or_else(|| {
         let hint = match nearest(name, ControllerSheet::names()) {
             Some(near) => format!("did you mean \"{near}\"?"),
             None => {

@@ -28,9 +28,21 @@ RUN = {
 }
 """First option -> title."""
 
+_KEYS = (
+    *("--set", "--seconds", "--ramp", "--operation", "--pattern", "--size", "--write-fraction", "--direct"),
+    *("--workers", "--start-delay", "--directories"),
+)
+PREDICT = {
+    "--calibrate": "Target",
+    **{first: title for first, title in RUN.items() if first in _KEYS},
+    "--json": "Output",
+    "--help-all": "Help",
+}
+"""The same of `spindle predict --help`."""
+
 COMMON = frozenset(
     {
-        *("--create", "--keep", "--kernel", "--erase", "--yes"),
+        *("--create", "--keep", "--kernel", "--calibrate", "--erase", "--yes"),
         *("--set", "--vary", "--find-knee", "--latency-target", "--precondition"),
         *("--seconds", "--until-steady", "--ramp", "--seed", "--operation", "--pattern", "--region"),
         *("--size", "--write-fraction", "--verify", "--direct", "--fsync-fraction"),

@@ -34,9 +34,20 @@ if TYPE_CHECKING:
     metavar="FILE.toml",
     help="Save a machine file for the simulator, of TARGET's stack.",
 )
+@click.option(
+    "--calibrate",
+    is_flag=True,
+    help="With --machine: describe TARGET's device by reading it for some seconds, instead of by data sheets.",
+)
 @json_option
 def command(
-    target: str | None, root: str | None, into: Output | None, mask_serials: bool, machine: Output | None, json: bool
+    target: str | None,
+    root: str | None,
+    into: Output | None,
+    mask_serials: bool,
+    machine: Output | None,
+    calibrate: bool,
+    json: bool,
 ) -> Exit:
     """Show the block stack under TARGET (a mount point, a file or a block device) as a tree down to drives and
     controllers, with the current settings. Without TARGET: everything. Nothing is changed; root sees more.
@@ -45,6 +56,8 @@ def command(
         raise click.UsageError("--capture is of this machine; it excludes --root")
     if mask_serials and into is None:
         raise click.UsageError("--mask-serials is for --capture FILE; the output here is not masked")
+    if calibrate and (machine is None or root is not None or target is None):
+        raise click.UsageError("--calibrate reads TARGET's device for --machine FILE; give both, without --root")
     import sys
 
     from spindle.library.stack import inspect, saved
@@ -52,7 +65,7 @@ def command(
 
     stack = saved(into, target, mask_serials) if into is not None else inspect(target, root=root)
     if machine is not None:
-        machine.save(stack.to_machine(str(machine.path)).encode())
+        machine.save(stack.to_machine(str(machine.path), calibrate=calibrate).encode())
     if json:
         sys.stdout.flush()
         sys.stdout.buffer.write(stack.to_json())

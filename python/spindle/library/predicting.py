@@ -1,0 +1,53 @@
+"""`spindle.predict`: what a target should deliver."""
+
+from __future__ import annotations
+
+import os
+
+from spindle.library.arguments import public
+from spindle.library.options import overrides_of
+from spindle.library.session import Progress, watched
+from spindle.library.shown import Printable
+from spindle.prediction import model, prediction
+from spindle.report.terminal.style import Style
+from spindle.run.resolve import Overrides, resolve
+from spindle.run.targets import parse
+
+Name = str | os.PathLike[str]
+
+
+class Prediction(model.Prediction, Printable, frozen=True):
+    """The figures that a machine should deliver, with their bands. `print` shows it as a table."""
+
+    def page(self, style: Style) -> list[str]:
+        """As `Printable`."""
+        from spindle.report.terminal.prediction import prediction_page
+
+        return prediction_page(self, style)
+
+    def __repr__(self) -> str:
+        return f"<Prediction of {self.workload} on {self.target}>"
+
+
+@public
+def predict(
+    target: Name, workload: Name, *, calibrate: bool = False, progress: Progress = False, **keys: object
+) -> Prediction:
+    """Predict what a workload does on a target: IOPS, throughput (B/s), mean and p99 latency (ns) of each operation,
+    each with the band that uncertain numbers of the machine give it.
+
+    `target`: a modelled machine (of the catalogue, or a machine file), or a device, file or folder of this machine,
+    whose block stack is inspected; nothing is written. `workload`, `keys`: as of `spindle.run`. `calibrate`: describe
+    a device without a data sheet by reading it for some seconds. `progress`: a live line on stderr. Raises
+    `spindle.Error`.
+    """
+    return predicted(os.fspath(target), os.fspath(workload), overrides_of(keys), calibrate, progress)
+
+
+def predicted(target: str, workload: str, overrides: Overrides, calibrate: bool, progress: Progress) -> Prediction:
+    """The same with options as the command line has them. Raises `spindle.Error`."""
+    with watched(progress) as watch:
+        found = prediction.predict(
+            parse(target), resolve(workload, tuple(overrides), target), watch, is_calibrated=calibrate
+        )
+    return Prediction(**{name: getattr(found, name) for name in found.__struct_fields__})
