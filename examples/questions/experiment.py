@@ -69,7 +69,7 @@ class Experiment:
             column = {"field": "column", "type": "nominal", "sort": None}
             colour = parts.series("column", "", drawn, marks=False, dashes=False)
             row["axis"] = {"labelLimit": 260}
-            size: dict[str, Any] = {"height": {"step": 16}, "mark": "bar"}
+            size: dict[str, Any] = {"height": 14 * len(drawn) * len(self.rows) + 40, "mark": "bar"}
             encoding = {"y": row, "yOffset": {**column, "scale": {"domain": drawn}}, "x": figure, **colour}
         else:
             row["axis"] = {"labelAngle": 0}

@@ -5,13 +5,18 @@ from typing import Any
 
 from experiment import ARGUMENTS, Experiment, array, drives, run
 
+import spindle
+
 MODEL = "HD321KJ"
 N = 6
+RATES = [point.bytes_per_second for point in spindle.drive(MODEL).transfer_rate]
+INNER_COPIES = 2 / (1 + RATES[0] / RATES[len(RATES) // 2])
+"""Rate of a drive that writes first copies at its start and second ones at its middle, over that of its start."""
 LEVELS: dict[str, tuple[str, str, Sequence[float]]] = {
     # Level, layout; theory: streaming read and write, random read and write, as multiples of one drive.
     "raid0": ("raid0", "", (N, N, N, N)),
     "raid10 near=2": ("raid10", "n2", (N / 2, N / 2, N, N / 2)),
-    "raid10 far=2": ("raid10", "f2", (N, N / 2 * 0.75, N, N / 2)),
+    "raid10 far=2": ("raid10", "f2", (N, N / 2 * INNER_COPIES, N, N / 2)),
     "raid10 offset=2": ("raid10", "o2", (N / 2, N / 2, N, N / 2)),
     "raid5": ("raid5", "", (N - 1, N - 1, N, N / 4)),
     "raid6": ("raid6", "", (N - 2, N - 2, N, N / 6)),
