@@ -1,4 +1,4 @@
-"""What would more drives, faster drives, a larger chunk or another level buy, before buying them?"""
+"""Compares more drives, faster drives, a larger chunk and another level, before they are bought."""
 
 from experiment import ARGUMENTS, Experiment, array, drives, run
 

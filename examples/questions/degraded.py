@@ -1,4 +1,4 @@
-"""What does a degraded or rebuilding array cost?"""
+"""Compares whole, degraded and rebuilding arrays."""
 
 from typing import Any
 

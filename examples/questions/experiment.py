@@ -1,4 +1,4 @@
-"""What the experiments of docs/questions share: machines, loads, a table and a chart.
+"""Parts that the experiments of docs/questions share: machines, loads, a table and a chart.
 
 Each experiment is a file beside this one. `python examples/questions/NAME.py` prints its table, `--chart FILE.svg`
 draws it, `--kernel` runs the real kernel on the modelled drives (`spindle help lab`) where the machine allows it.
@@ -67,7 +67,7 @@ class Experiment:
         row: dict[str, Any] = {"field": "row", "type": "nominal", "sort": None, "title": self.first}
         if self.bars:
             column = {"field": "column", "type": "nominal", "sort": None}
-            colour = parts.series("column", "", drawn, marks=False, dashes=False)
+            colour = parts.series("column", "", drawn, dashes=False)
             row["axis"] = {"labelLimit": 260}
             size: dict[str, Any] = {"height": 14 * len(drawn) * len(self.rows) + 40, "mark": "bar"}
             encoding = {"y": row, "yOffset": {**column, "scale": {"domain": drawn}}, "x": figure, **colour}
@@ -78,7 +78,7 @@ class Experiment:
         specification = parts.whole(width=parts.WIDTH, data={"values": values}, encoding=encoding, **size)
         heads = [Column(self.first, words=True), *map(Column, self.columns)]
         rows = [[name, *map(self.shown, figures)] for name, figures in self.rows]
-        return Chart("figures", self.title, self.title, specification, Sheet(self.title, heads, rows))
+        return Chart("figures", self.unit, "", specification, Sheet(self.title, heads, rows))
 
 
 def run(machine: str, load: str = "seeker", *, kernel: bool = False, **keys: Any) -> spindle.Result:

@@ -18,7 +18,7 @@ READERS = 128
 
 
 def main() -> None:
-    """What follows an expired read at the drive: the next address behind it, or the place of the sweep before."""
+    """The read after an expired one: the next address behind it, or the place of the sweep before."""
     given = ARGUMENTS.parse_args()
     columns = ("jumps to an expired read", "then on behind it (%)", "then back to the sweep (%)")
     found = Experiment(

@@ -1,4 +1,4 @@
-"""What should each level and layout deliver in theory, and what does the simulator deliver?"""
+"""Compares what each level and layout should deliver in theory with the simulator."""
 
 from collections.abc import Sequence
 from typing import Any

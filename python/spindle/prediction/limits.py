@@ -1,4 +1,4 @@
-"""What a prediction leaves out, from the machine and the workload."""
+"""Limits of a prediction: what it leaves out, from the machine and the workload."""
 
 from __future__ import annotations
 

@@ -73,6 +73,6 @@ class Prediction(Struct, frozen=True, kw_only=True):
     causes: list[Cause]
     """The uncertain numbers, the one with the largest effect first."""
     limits: list[str]
-    """What the model leaves out."""
+    """Parts that the model or the band leaves out."""
     measured_s: float
     """Simulated time of each run, s; with phases that of all."""

@@ -25,7 +25,7 @@ class MachineFile:
     source: str
     """Where it comes from, for people."""
     limits: tuple[str, ...] = ()
-    """What it leaves out of the target."""
+    """Layers of the target that it leaves out."""
 
 
 def machine_of(target: Target, watch: Watch, *, is_calibrated: bool = False) -> MachineFile:
