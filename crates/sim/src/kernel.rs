@@ -110,6 +110,13 @@ impl Kernel {
         kib * 1024
     }
 
+    /// Pages of a bio with which the page cache reads a block device: one by one before 3.18 ("block_dev: implement
+    /// readpages() to optimize sequential read"), then `BIO_MAX_VECS`.
+    #[must_use]
+    pub fn pages_of_a_read(self) -> u64 {
+        if self < Kernel::new(3, 18, 0) { 1 } else { 256 }
+    }
+
     /// A plug gives the requests of one drive without an elevator to it in the opposite order (5.16:
     /// `blk_add_rq_to_plug` adds at the head; 6.13: "block: don't reorder requests in blk_add_rq_to_plug").
     #[must_use]

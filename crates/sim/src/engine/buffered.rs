@@ -10,8 +10,6 @@ use super::{Engine, Issuer, Target};
 use crate::cache::{PAGE, PageCache, PageIo, PageState, PageSync, Window, pages_of};
 use crate::error::SimError;
 
-/// Longest bio of a read, pages (`BIO_MAX_VECS`).
-const READ_BIO: u64 = 256;
 /// Pages that the flusher issues before it looks again (`MIN_WRITEBACK_PAGES`).
 const ROUND: u64 = 1024;
 
@@ -176,9 +174,10 @@ impl Engine {
     }
 
     fn read_run(&mut self, worker: u32, first: u64, end: u64) -> Result<(), SimError> {
+        let longest = self.rules.kernel.pages_of_a_read();
         let mut from = first;
         while from < end {
-            let until = end.min(from + READ_BIO);
+            let until = end.min(from + longest);
             self.start_io(worker, Op::Read, from, until - from, false)?;
             from = until;
         }
