@@ -717,6 +717,7 @@ impl DiskSheet {
                 scheduling: settings.scheduling.unwrap_or(self.scheduling),
                 age_bound_ns: self.age_bound_ns,
                 settle_margin_ns: self.settle_margin().ns,
+                keeps_runs: true,
                 ahead_of_cached: self.ahead_of_cached,
             },
         }

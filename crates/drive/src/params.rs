@@ -235,6 +235,9 @@ pub struct Queue {
     pub age_bound_ns: u64,
     /// Time that the drive adds to its estimate of a seek before it decides if a block can be reached in this turn.
     pub settle_margin_ns: u64,
+    /// Of commands that continue each other the first goes first, however soon another one's block comes by: they are served
+    /// in one go.
+    pub keeps_runs: bool,
     /// Commands of the queue that are taken up between two cached writes while writes of the host wait for room in the
     /// cache, or flushes for its writes.
     pub ahead_of_cached: u32,
@@ -247,6 +250,7 @@ impl Default for Queue {
             scheduling: Scheduling::Fifo,
             age_bound_ns: 0,
             settle_margin_ns: 0,
+            keeps_runs: false,
             ahead_of_cached: 1,
         }
     }

@@ -175,6 +175,29 @@ fn a_command_that_comes_when_another_ends_takes_part_in_the_choice() {
 }
 
 #[test]
+fn commands_that_continue_each_other_are_served_in_their_order() {
+    // Eight pieces of 512 KiB arrive at once, in any order, while the heads are elsewhere.
+    let finished = |keeps_runs: bool, first: u64| {
+        let mut drive = build(|params| params.queue.keeps_runs = keeps_runs);
+        let all = drive_all(&mut drive, 9, 9, |number| match number {
+            0 => Command::read(0, 600_000_000, 8),
+            piece => Command::read(piece, first + (piece * 5 % 8) * 1024, 1024),
+        });
+        let order: Vec<u64> = all[1..].iter().map(|done| done.id * 5 % 8).collect();
+        (order, all[8].finish_ns)
+    };
+    let mut sorted = 0;
+    for first in (0..50).map(|number| 1_000_000 + number * 7_777_777) {
+        let (order, kept_ns) = finished(true, first);
+        assert_eq!(order, [0, 1, 2, 3, 4, 5, 6, 7], "at {first}");
+        let (other, nearest_ns) = finished(false, first);
+        sorted += u32::from(other == order);
+        assert!(kept_ns < nearest_ns + 10_000_000, "at {first}");
+    }
+    assert!(sorted < 50, "nearness alone keeps every order");
+}
+
+#[test]
 fn cached_writes_far_from_the_reads_do_not_starve_while_a_host_waits_to_write() {
     // Reads keep the heads at the start of the drive; all writes are at its end.
     let longest_ms = |ahead_of_cached| {

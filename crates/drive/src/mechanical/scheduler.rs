@@ -33,7 +33,27 @@ impl Mechanical {
         {
             return Some((index, 0));
         }
+        if self.queue.keeps_runs {
+            best.0 = self.first_of_run(best.0);
+        }
         Some(best)
+    }
+
+    /// The first of the waiting commands that one continues.
+    #[inline]
+    fn first_of_run(&self, index: usize) -> usize {
+        let mut first = index;
+        let before = |of: &Command| {
+            let mut waiting = self.waiting.iter();
+            waiting.position(|wait| {
+                let command = &wait.command;
+                command.lbn + u64::from(command.blocks) == of.lbn && command.op == of.op
+            })
+        };
+        while let Some(index) = before(&self.waiting[first].command) {
+            first = index;
+        }
+        first
     }
 
     /// The waiting read that read-ahead serves, so that the mechanism goes on without a choice.
