@@ -235,8 +235,8 @@ pub struct Queue {
     pub age_bound_ns: u64,
     /// Time that the drive adds to its estimate of a seek before it decides if a block can be reached in this turn.
     pub settle_margin_ns: u64,
-    /// Of commands that continue each other the first goes first, however soon another one's block comes by: they are served
-    /// in one go.
+    /// The first of several commands that continue each other goes first, however soon another one's block comes by: they
+    /// are served in one go.
     pub keeps_runs: bool,
     /// Commands of the queue that are taken up between two cached writes while writes of the host wait for room in the
     /// cache, or flushes for its writes.
