@@ -61,22 +61,42 @@ def cells_of(plan: Plan) -> list[Cell]:
     return [Cell(number, levels, _settings(plan, levels)) for number, levels in enumerate(found.values())]
 
 
+def cell_of(plan: Plan, labels: Mapping[str, str]) -> Cell:
+    """One cell by its levels, that of a search. Factors without effect may be `IGNORED`."""
+    given = {
+        factor.name: labels[factor.name] if labels[factor.name] != IGNORED else factor.labels[0]
+        for factor in plan.factors
+    }
+    levels = _without_ignored(plan, given)
+    return Cell(0, levels, _settings(plan, levels))
+
+
+def start_of(plan: Plan) -> dict[str, str]:
+    """The baseline: factor -> label, the first level where the plan names none."""
+    return {factor.name: factor.labels[0] for factor in plan.factors} | dict(plan.design.baseline)
+
+
+def is_allowed(plan: Plan, labels: Mapping[str, str]) -> bool:
+    """True if no exclusion of the plan applies."""
+    return _Allowed(plan)(labels)
+
+
 def _combinations(plan: Plan) -> Iterator[dict[str, str]]:
     names = [factor.name for factor in plan.factors]
     allowed = _Allowed(plan)
-    first = {factor.name: factor.labels[0] for factor in plan.factors} | dict(plan.design.baseline)
+    first = start_of(plan)
     match plan.design.kind:
         case Kind.LIST:
             for cell in plan.design.cells:
                 yield {**first, **cell}
-        case Kind.ONE_AT_A_TIME:
+        case Kind.ONE_AT_A_TIME | Kind.SEARCH:  # of a search: these have every level, so all are checked beforehand
             if not allowed(first):
                 raise Usage(f"{plan.source}: design.baseline: the baseline itself is excluded; choose another")
             yield first
             for factor in plan.factors:
                 for label in factor.labels:
                     if label != first[factor.name] and allowed(one := {**first, factor.name: label}):
-                        yield one
+                        yield from _with_effect(plan, one, factor.name) if plan.search is not None else [one]
         case Kind.FULL:
             number = math.prod(len(factor.levels) for factor in plan.factors)
             if number > 100 * MOST_CELLS:
@@ -93,6 +113,19 @@ def _combinations(plan: Plan) -> Iterator[dict[str, str]]:
             rows = covering([factor.labels for factor in plan.factors], _allowed_rows(plan), plan.seed)
             for row in rows:
                 yield dict(zip(names, row, strict=True))
+
+
+def _with_effect(plan: Plan, labels: Mapping[str, str], factor: str) -> Iterator[dict[str, str]]:
+    """The combination; where its factor has no effect, with the first levels of another one where it has."""
+    if _without_ignored(plan, labels)[factor] != IGNORED:
+        yield dict(labels)
+        return
+    for other in plan.factors:
+        for label in other.labels:
+            one = {**labels, other.name: label}
+            if _without_ignored(plan, one)[factor] != IGNORED and _Allowed(plan)(one):
+                yield one
+                return
 
 
 def _too_many(plan: Plan, number: int) -> str:

@@ -14,8 +14,9 @@ from typing import Any
 from spindle import _core
 from spindle.base import units
 from spindle.campaign import leftovers, order
+from spindle.campaign.adaptive import STAGE, SearchSchedule, Stage, Step
 from spindle.campaign.ahead import Lookahead, ahead
-from spindle.campaign.cells import Cell, cells_of, key_of
+from spindle.campaign.cells import Cell, cell_of, cells_of, key_of, start_of
 from spindle.campaign.leftovers import RemovalFailed
 from spindle.campaign.order import Schedule
 from spindle.campaign.plan import Plan
@@ -28,7 +29,7 @@ from spindle.host.errors import Refusal, TargetError
 from spindle.host.guard import StreamAccess, same_device
 from spindle.host.signals import Stopped
 from spindle.host.trusted import check_chosen
-from spindle.knobs.errors import KnobUsage
+from spindle.knobs.errors import KnobRefusal, KnobUsage
 from spindle.knobs.persist import persisted
 from spindle.knobs.restore import CAMPAIGN, QUIET, restore
 from spindle.knobs.undo import State
@@ -69,6 +70,24 @@ class CheckedPlan:
         """The trials."""
         return Schedule(self.plan, [one.cell for one in self.prepared])
 
+    @property
+    def first(self) -> list[order.Trial]:
+        """The trials that are known in advance, in order."""
+        if self.plan.search is None:
+            return next(self.schedule.batches(lambda cell, blocks: []))
+        steps = SearchSchedule(self.plan).next([])
+        return [order.Trial(cell_of(self.plan, one.levels), one.block) for one in steps]
+
+    @property
+    def least(self) -> int:
+        """Smallest number of trials."""
+        return self.schedule.least if self.plan.search is None else self.plan.search.trials
+
+    @property
+    def most(self) -> int:
+        """Largest number of trials."""
+        return self.schedule.most if self.plan.search is None else SearchSchedule(self.plan).most
+
 
 def made_ready(plan: Plan, sources: Sources | None = None) -> CheckedPlan:
     """Check all cells. Raises Usage, KnobUsage, `_core.ConfigError`: one line."""
@@ -84,7 +103,7 @@ def made_ready(plan: Plan, sources: Sources | None = None) -> CheckedPlan:
 def begin(ready: CheckedPlan, store: Store, name: str | None = None) -> Campaign:
     """Store the campaign with the known trials. Raises StoreUsage if the given name is taken."""
     plan = ready.plan
-    first = next(ready.schedule.batches(lambda cell, blocks: []))
+    first = _planned(ready.first) if plan.search is None else _steps(SearchSchedule(plan).next([]))
     detail = {
         "plan": plan.name,
         "source": plan.source,
@@ -92,7 +111,7 @@ def begin(ready: CheckedPlan, store: Store, name: str | None = None) -> Campaign
         "sources": ready.sources.texts,
     }
     return store.campaigns.create(
-        name or _free_name(store, plan.name), plan=plan.text, seed=plan.seed, trials=_planned(first), detail=detail
+        name or _free_name(store, plan.name), plan=plan.text, seed=plan.seed, trials=first, detail=detail
     )
 
 
@@ -195,6 +214,25 @@ def _planned(trials: Sequence[order.Trial]) -> list[PlannedTrial]:
     return [PlannedTrial(block=one.block, cell=dict(one.cell.levels)) for one in trials]
 
 
+def _steps(steps: Sequence[Step]) -> list[PlannedTrial]:
+    return [PlannedTrial(block=one.block, cell=one.levels, detail={STAGE: str(one.stage)}) for one in steps]
+
+
+def step_of(plan: Plan, trial: Trial, record: Record | None) -> Step:
+    """A trial of a search, with what its record says. Raises Usage if the record lacks the metric."""
+    assert plan.search is not None
+    assert plan.trials.metric is not None
+    stage, levels = Stage(trial.detail[STAGE]), trial.cell
+    if record is None:
+        return Step(stage, trial.block, levels, None, tuple(None for _ in plan.search.limits))
+    found = values(record)
+    for name in (plan.trials.metric, *(one.metric for one in plan.search.limits)):
+        if name not in found:
+            raise Usage(f"trials.metric: the results have no `{name}`; they have {', '.join(sorted(found))}")
+    bounded = tuple(found[one.metric] for one in plan.search.limits)
+    return Step(stage, trial.block, levels, found[plan.trials.metric], bounded)
+
+
 @dataclass
 class _Run:
     ready: CheckedPlan
@@ -205,24 +243,32 @@ class _Run:
     _cells: dict[str, ReadyCell] = field(init=False)
     _found: dict[str, dict[int, float]] = field(init=False)
     """Cell -> block -> value of the metric."""
+    _start: str | None = field(init=False)
+    """The cell of a search's start."""
     _metric: str | None = field(init=False)
     _clock: _Clock = field(init=False)
     _planned: list[order.Trial] = field(init=False, default_factory=list)
     """The stored trials, in order."""
+    _steps: dict[int, Step] = field(init=False, default_factory=dict)
+    """Trials of a search that have ended, by number."""
 
     def __post_init__(self) -> None:
         self._cells = {one.cell.key: one for one in self.ready.prepared}
         self._found = {}
+        plan = self.ready.plan
+        self._start = cell_of(plan, start_of(plan)).key if plan.search is not None else None
         self._metric = self.ready.plan.trials.metric
         self._clock = _Clock(self.ready)
         for trial in self.held.trials():
             if trial.state == "done" and trial.run_id is not None and self._counts:
                 self._note(trial, self.store.record(trial.run_id))
+            elif trial.state in ("failed", "invalid"):
+                self._note_failure(trial)
 
     @property
     def _counts(self) -> bool:
         """True if later trials depend on results."""
-        return self.ready.plan.trials.within is not None
+        return self.ready.plan.trials.within is not None or self.ready.plan.search is not None
 
     def to_the_end(self) -> None:
         plan, means = self.ready.plan, self.means
@@ -250,6 +296,9 @@ class _Run:
 
     def _batches(self) -> Iterator[None]:
         """Store the trials of each batch when it is their turn."""
+        if self.ready.plan.search is not None:
+            yield from self._asked(SearchSchedule(self.ready.plan))
+            return
         there = len(self.held.trials())
         for batch in self.ready.schedule.batches(self._values):
             self._planned += batch
@@ -257,11 +306,27 @@ class _Run:
                 self.held.extend(_planned(batch))
             yield
 
+    def _asked(self, schedule: SearchSchedule) -> Iterator[None]:
+        """Trials that a search asks for; those that were stored before a stop come first."""
+        self._planned = [self._order_trial(one) for one in self.held.trials()]
+        yield
+        while batch := schedule.next([self._steps[number] for number in sorted(self._steps)]):
+            self.held.extend(_steps(batch))
+            self._planned = [self._order_trial(one) for one in self.held.trials()]
+            yield
+
+    def _order_trial(self, trial: Trial) -> order.Trial:
+        return order.Trial(self._prepared(trial).cell, trial.block)
+
     def _values(self, cell: Cell, blocks: int) -> list[float]:
         return [number for block, number in sorted(self._found.get(cell.key, {}).items()) if block <= blocks]
 
     def _prepared(self, trial: Trial) -> ReadyCell:
-        return self._cells[key_of(trial.cell)]
+        key = key_of(trial.cell)
+        if key not in self._cells:  # one that a search asks for
+            ready = self.ready
+            self._cells[key] = prepare(ready.plan, [cell_of(ready.plan, trial.cell)], ready.sources)[0]
+        return self._cells[key]
 
     def _one(self, trial: Trial, work: Callable[[], TrialResult]) -> None:
         again = trial.attempts <= self.ready.plan.trials.repeats
@@ -269,6 +334,12 @@ class _Run:
             done = work()
         except HeldByOthers as error:
             self._reject(trial, "failed", str(error), None, again=again)
+        except (
+            KnobRefusal
+        ) as error:  # nothing is left changed; the start's own settings are never refused by the kernel
+            if self.ready.plan.search is None or key_of(trial.cell) == self._start:
+                raise
+            self._reject(trial, "failed", str(error), None, again=False)
         except (RemovalFailed, Refusal, KnobUsage, Usage):
             raise  # continuing would repeat it, or do harm
         except (SettingNotInForce, _core.ConfigError) as error:
@@ -293,6 +364,8 @@ class _Run:
             recording=done.recording if done is not None else None,
             again=again,
         )
+        if not again:
+            self._note_failure(trial)
         then = "again" if again else "given up"
         cell = ", ".join(self._prepared(trial).cell.levels.values())
         self.watch.say(f"spindle: trial {trial.number} ({cell}) {state}: {reason}; {then}")
@@ -304,7 +377,14 @@ class _Run:
         bad = [one for one in found if one.level is Level.INVALID and one.check not in tolerated]
         return f"{bad[0].check}: {bad[0].evidence}" if bad else None
 
+    def _note_failure(self, trial: Trial) -> None:
+        if self.ready.plan.search is not None:
+            self._steps[trial.number] = step_of(self.ready.plan, trial, None)
+
     def _note(self, trial: Trial, record: Any) -> None:
+        if self.ready.plan.search is not None:
+            self._steps[trial.number] = step_of(self.ready.plan, trial, record)
+            return
         if self._metric is None:
             found = values(record)
             self._metric = main_metrics(list(found), found)[0]

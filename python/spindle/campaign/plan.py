@@ -18,6 +18,8 @@ class Kind(StrEnum):
     """A baseline, and each other level by itself."""
     LIST = "list"
     """The listed ones."""
+    SEARCH = "search"
+    """The combinations that a search asks for, one after another."""
 
 
 class Order(StrEnum):
@@ -158,6 +160,53 @@ class Trials:
         return self.count if self.within is None else max(self.count, self.at_most)
 
 
+class Method(StrEnum):
+    """The way to search."""
+
+    GUIDED = "guided"
+    """A Gaussian process over all trials so far."""
+    RANDOM = "random"
+    GRID = "grid"
+    """Every combination in order."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limit:
+    """A bound on a metric."""
+
+    metric: str
+    upper: bool
+    """True if the metric must be below the limit."""
+    limit: float
+    """In the metric's unit."""
+    text: str
+    """As it was written."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """A search for the best combination. The baseline of the design is the start."""
+
+    higher: bool = True
+    """True if more of `trials.metric` is better."""
+    limits: tuple[Limit, ...] = ()
+    method: Method = Method.GUIDED
+    trials: int = 48
+    """Trials of the search, those of the start among them."""
+    screen: int = 12
+    """The first of them are spread evenly over the space."""
+    block: int = 8
+    """Trials of a block; one of them is of the start."""
+    finalists: int = 3
+    """Combinations that are run side by side after the search."""
+    race: int = 4
+    """Trials of each finalist."""
+    confirm: int = 12
+    """Trials of the winner and of the start that decide."""
+    worth: float = 0.01
+    """Smallest relative gain that is worth a change."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """A plan."""
@@ -175,6 +224,8 @@ class Plan:
     factors: tuple[Factor, ...] = ()
     design: Design = field(default_factory=Design)
     trials: Trials = field(default_factory=Trials)
+    search: Search | None = None
+    """Given if the design is a search."""
 
     def factor(self, name: str) -> Factor:
         """The factor of that name."""

@@ -29,25 +29,26 @@ class Preview:
     def seconds(self) -> tuple[float, float] | None:
         """Shortest and longest time; None: unknown in advance."""
         each = trial_seconds(self.ready)
-        schedule = self.ready.schedule
-        return (each * schedule.least, each * schedule.most) if each is not None else None
+        return (each * self.ready.least, each * self.ready.most) if each is not None else None
 
     @property
     def machine_seconds(self) -> float | None:
         """Modelled machines: the machine's time for the smallest number of trials."""
         spans = [one.seconds for one in self.ready.prepared if one.on.is_modelled]
         known = [one for one in spans if one is not None]
-        return sum(known) * self.ready.plan.trials.count if known and len(known) == len(spans) else None
+        if not known or len(known) != len(spans):
+            return None
+        return sum(known) / len(known) * self.ready.least
 
     def to_dict(self) -> dict[str, Any]:
         """The preview as plain data."""
-        plan, schedule = self.ready.plan, self.ready.schedule
+        plan = self.ready.plan
         return {
             "campaign": plan.name,
             "about": plan.about,
             "factors": {factor.name: factor.labels for factor in plan.factors},
             "cells": [dict(one.cell.levels) for one in self.ready.prepared],
-            "trials": {"least": schedule.least, "most": schedule.most},
+            "trials": {"least": self.ready.least, "most": self.ready.most},
             "order": [{"block": one.block, "cell": dict(one.cell.levels)} for one in self.first],
             "seconds": list(self.seconds) if self.seconds is not None else None,
             "machine_seconds": self.machine_seconds,
@@ -57,7 +58,7 @@ class Preview:
 
 def preview(ready: CheckedPlan) -> Preview:
     """Make the preview; it changes nothing. Raises as the knobs of a device."""
-    first = next(ready.schedule.batches(lambda cell, blocks: []))
+    first = ready.first
     lines = [line for one in ready.prepared for line in _changes(one)]
     return Preview(ready, first, [*_knobs(ready.prepared), *dict.fromkeys(lines)])
 

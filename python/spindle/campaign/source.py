@@ -13,6 +13,7 @@ from spindle import _core
 from spindle.base.suggestions import meant
 from spindle.campaign import document
 from spindle.campaign.document import Table, is_scalar, text_of
+from spindle.campaign.goal import search_of
 from spindle.campaign.plan import Design, Factor, FactorLevel, Kind, Order, Plan, Settings, Trials
 from spindle.knobs.asking import value_of
 from spindle.knobs.catalogue import knob
@@ -39,6 +40,7 @@ TOP = (
     "factors",
     "design",
     "trials",
+    "search",
 )
 """Keys of a plan."""
 FILE_SYSTEMS = ("ext2", "ext3", "ext4", "xfs", "btrfs")
@@ -92,6 +94,7 @@ def _plan(text: str, source: str, name: str, assignments: Sequence[str]) -> Plan
     always = _settings(top)
     design = _design(top.table("design"), factors)
     trials = _trials(top.table("trials"), factors)
+    search = search_of(top.table("search"), trials) if design.kind is Kind.SEARCH else None
     top.finish()
     return Plan(
         name=name,
@@ -104,6 +107,7 @@ def _plan(text: str, source: str, name: str, assignments: Sequence[str]) -> Plan
         factors=factors,
         design=design,
         trials=trials,
+        search=search,
     )
 
 
@@ -387,7 +391,7 @@ def _single(table: Table, sets: str, value: object) -> Settings:
     if isinstance(value, str) and not value.isprintable():
         table.fail("values", "has control characters in it; leave them out")
     nested = Table({kind: _nest(rest, value)} if rest else {kind: value}, table.path, table.text, table.source)
-    allowed = tuple(key for key in TOP if key not in ("about", "seed", "factors", "design", "trials"))
+    allowed = tuple(key for key in TOP if key not in ("about", "seed", "factors", "design", "trials", "search"))
     if kind not in allowed:
         hint = meant(kind, allowed, f"it is one of {', '.join(allowed)}, with a name after a dot")
         table.fail("sets", f"`{sets}` cannot be set; {hint}")

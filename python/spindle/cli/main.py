@@ -25,6 +25,7 @@ VERBS = {
     "verify": "Check that a target still has what was written to it.",
     "durability": "Find acknowledged writes that a power cut loses.",
     "campaign": "Compare alternatives: plans, random order, resumable.",
+    "tune": "Find the best settings for a load, and how sure that is.",
     "fio": "Run jobs of fio, given as fio's own command line.",
     "convert": "Turn fio's job files into workloads; list what differs.",
     "show": "Show a saved result.",

@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from spindle.cli.exits import Exit, failed
-from spindle.cli.options.added import added
 from spindle.cli.options.alternatives import metric_names
-from spindle.cli.options.engine import engine_of, engine_options
-from spindle.cli.options.preflight import preflight_of, preflight_options
-from spindle.cli.options.targets import TARGET
+from spindle.cli.options.trials import carrying_out, run_options_of, store_option
 from spindle.cli.output import json_option, put_lines
 
 if TYPE_CHECKING:
@@ -30,42 +27,6 @@ def command() -> None:
     """
 
 
-def _store_option(function: click.decorators.FC) -> click.decorators.FC:
-    return click.option(
-        "--store",
-        metavar="FILE|URL",
-        help="Store of the results; default: $SPINDLE_STORE, or your data folder.",
-    )(function)
-
-
-_CARRYING_OUT = (
-    click.option(
-        "--jobs", type=click.IntRange(1, 1024), default=1, help="Modelled machines: number of trials at the same time."
-    ),
-    preflight_options,
-    engine_options,
-    click.option(
-        "--erase",
-        type=TARGET,
-        metavar="DEVICE",
-        help="Allow writing to this block device; the target must be the same device.",
-    ),
-    click.option(
-        "--erase-signature", metavar="TYPE", help="Overwrite this signature too; give its name as shown: ext4."
-    ),
-    click.option("--erase-stacked", is_flag=True, help="Allow writing to a device built of other devices."),
-    click.option(
-        "--erase-shared", is_flag=True, help="Allow writing to a partition while others on its disk are in use."
-    ),
-    click.option("--yes", is_flag=True, help="Do not ask before overwriting a device."),
-    click.option("-q", "--quiet", is_flag=True, help="No progress."),
-)
-
-
-def _carrying_out(function: click.decorators.FC) -> click.decorators.FC:
-    return added(function, _CARRYING_OUT)
-
-
 @command.command("run")
 @click.argument("plan", metavar="PLAN|PRESET")
 @click.option("--target", metavar="TARGET", help="A device, a file, or a modelled machine; replaces the plan's.")
@@ -75,8 +36,8 @@ def _carrying_out(function: click.decorators.FC) -> click.decorators.FC:
 @click.option(
     "--dry-run", is_flag=True, help="Show cells, trials, order, time and the changes to settings; do nothing."
 )
-@_store_option
-@_carrying_out
+@store_option
+@carrying_out
 @json_option
 def run(
     plan: str,
@@ -106,8 +67,8 @@ def run(
 
 @command.command("resume")
 @click.argument("campaign", required=False)
-@_store_option
-@_carrying_out
+@store_option
+@carrying_out
 @json_option
 def resume(campaign: str | None, store: str | None, json: bool, **values: Any) -> Exit:
     """Continue CAMPAIGN, a name or an ID; without it the last one that is not done.
@@ -140,15 +101,11 @@ def _preview(ready: CheckedPlan, json: bool) -> Exit:
 
 def _carry_out(ready: CheckedPlan, store: Store, start: Start, json: bool, values: dict[str, Any]) -> Exit:
     """Run the campaign that `start` stores or finds."""
-    from spindle.campaign.execution import RunOptions
-    from spindle.cli.options.consent import consent_of
     from spindle.cli.session import session
     from spindle.library.campaigns import carried_out
 
-    jobs, quiet = values.pop("jobs"), values.pop("quiet")
-    means = RunOptions(
-        consent=consent_of(values), engine_options=engine_of(values), preflight_options=preflight_of(values), jobs=jobs
-    )
+    quiet = values.pop("quiet")
+    means = run_options_of(values)
     with session(quiet) as watch:
         campaign = carried_out(ready, store, start, means, watch)
     return _show(campaign, store, None, json)
@@ -183,7 +140,7 @@ def _print(found: Outcome, json: bool) -> None:
     shell_complete=metric_names,
     help="Metric instead of the plan's: iops, read.p99_ns, device.r_await ... (`spindle metrics` lists them).",
 )
-@_store_option
+@store_option
 @json_option
 def show(campaign: str | None, metric: str | None, store: str | None, json: bool) -> Exit:
     """Show the results of CAMPAIGN so far; without it of the last one."""
@@ -199,7 +156,7 @@ def show(campaign: str | None, metric: str | None, store: str | None, json: bool
 
 
 @command.command("ls")
-@_store_option
+@store_option
 @json_option
 def list_(store: str | None, json: bool) -> Exit:
     """List the campaigns of the store."""

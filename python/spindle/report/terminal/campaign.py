@@ -20,10 +20,10 @@ SHOWN_TRIALS = 24
 
 def of_preview(found: Preview, style: Style) -> list[str]:
     """Return the page about a planned campaign."""
-    plan, schedule = found.ready.plan, found.ready.schedule
+    plan, ready = found.ready.plan, found.ready
     lines = style.headline(f"{plan.name}: {plan.about}" if plan.about else plan.name)
     cells = len(found.ready.prepared)
-    trials = str(schedule.least) if schedule.least == schedule.most else f"{schedule.least} to {schedule.most}"
+    trials = str(ready.least) if ready.least == ready.most else f"{ready.least} to {ready.most}"
     until = f", until {_within(plan)}" if plan.trials.within is not None else ""
     lines += style.wrap(
         f"{_count(cells, 'cell')}, {trials} trials{until}; order: {plan.trials.order}; seed {plan.seed}"
@@ -86,7 +86,7 @@ def of_outcome(found: Outcome, style: Style) -> list[str]:
 
 
 def _cells(found: Outcome, metric: Metric, style: Style) -> list[str]:
-    head, scale = _scale(metric)
+    head, scale = scale_of(metric)
     columns = [*(Column(factor, words=True) for factor in found.factors), Column("trials"), Column(head)]
     spread = any(cell.low is not None for cell in found.cells)
     if spread:
@@ -115,7 +115,7 @@ def _interval(cell: CellOutcome, scale: float) -> str:
     return f"{units.significant(cell.low / scale)} to {units.significant(cell.high / scale)}"
 
 
-def _scale(metric: Metric) -> tuple[str, float]:
+def scale_of(metric: Metric) -> tuple[str, float]:
     """Return the heading of the column, and the divisor of its values."""
     match metric.unit:
         case "B/s":

@@ -1,0 +1,64 @@
+"""Options of verbs that make many trials and store each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from spindle.cli.options.added import added
+from spindle.cli.options.engine import engine_of, engine_options
+from spindle.cli.options.preflight import preflight_of, preflight_options
+from spindle.cli.options.targets import TARGET
+
+if TYPE_CHECKING:
+    from spindle.campaign.execution import RunOptions
+
+
+def store_option(function: click.decorators.FC) -> click.decorators.FC:
+    """`--store`."""
+    return click.option(
+        "--store",
+        metavar="FILE|URL",
+        help="Store of the results; default: $SPINDLE_STORE, or your data folder.",
+    )(function)
+
+
+_CARRYING_OUT = (
+    click.option(
+        "--jobs", type=click.IntRange(1, 1024), default=1, help="Modelled machines: number of trials at the same time."
+    ),
+    preflight_options,
+    engine_options,
+    click.option(
+        "--erase",
+        type=TARGET,
+        metavar="DEVICE",
+        help="Allow writing to this block device; the target must be the same device.",
+    ),
+    click.option(
+        "--erase-signature", metavar="TYPE", help="Overwrite this signature too; give its name as shown: ext4."
+    ),
+    click.option("--erase-stacked", is_flag=True, help="Allow writing to a device built of other devices."),
+    click.option(
+        "--erase-shared", is_flag=True, help="Allow writing to a partition while others on its disk are in use."
+    ),
+    click.option("--yes", is_flag=True, help="Do not ask before overwriting a device."),
+    click.option("-q", "--quiet", is_flag=True, help="No progress."),
+)
+
+
+def carrying_out(function: click.decorators.FC) -> click.decorators.FC:
+    """Options of a verb that makes trials."""
+    return added(function, _CARRYING_OUT)
+
+
+def run_options_of(values: dict[str, Any]) -> RunOptions:
+    """The options of running trials; `values` as click gives them."""
+    from spindle.campaign.execution import RunOptions
+    from spindle.cli.options.consent import consent_of
+
+    jobs = values.pop("jobs")
+    return RunOptions(
+        consent=consent_of(values), engine_options=engine_of(values), preflight_options=preflight_of(values), jobs=jobs
+    )

@@ -1,0 +1,128 @@
+"""`spindle tune`: the best settings for a load, how sure that is, and the way back."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from spindle.cli.exits import Exit
+from spindle.cli.options.alternatives import metric_names
+from spindle.cli.options.trials import carrying_out, run_options_of, store_option
+from spindle.cli.output import json_option, put_lines
+
+if TYPE_CHECKING:
+    from spindle.campaign.execution import RunOptions
+    from spindle.library.shown import Printable
+    from spindle.library.tuning import SpaceOptions
+    from spindle.run.watch import Watch
+
+
+@click.command("tune")
+@click.argument("target", required=False)
+@click.argument("workload", required=False)
+@click.option("--load", metavar="COMMAND", help="Use a command as the load, instead of a workload.")
+@click.option(
+    "--maximise", metavar="METRIC", shell_complete=metric_names, help="The goal; default: iops (`spindle metrics`)."
+)
+@click.option("--minimise", metavar="METRIC", shell_complete=metric_names, help="The goal: read.p99, for example.")
+@click.option("--bound", "bounds", multiple=True, metavar="BOUND", help="A bound: read.p99<20ms. May be repeated.")
+@click.option(
+    "--knob",
+    "knobs",
+    multiple=True,
+    metavar="NAME=RANGE",
+    help="Narrow or add a setting: read_ahead_kb=64..16384:log, scheduler=none,bfq, options.depth=1..64, "
+    "machine.array.level=raid5,raid6. May be repeated.",
+)
+@click.option("--only", is_flag=True, help="Move nothing but the settings of --knob.")
+@click.option(
+    "--allow", multiple=True, metavar="TRADE", help="Move settings that trade this too: durability. May be repeated."
+)
+@click.option("--kernel", is_flag=True, help="Run a modelled machine under the real kernel.")
+@click.option("--trials", type=click.IntRange(4, 10_000), default=48, help="Trials of the search.", show_default=True)
+@click.option(
+    "--confirm",
+    type=click.IntRange(3, 1000),
+    default=12,
+    help="Fresh trials of the winner and of the start, which decide.",
+    show_default=True,
+)
+@click.option(
+    "--method",
+    type=click.Choice(["guided", "random", "grid"]),
+    default="guided",
+    help="How to search: by a Gaussian process, at random, or every combination.",
+    show_default=True,
+)
+@click.option("--seed", type=click.IntRange(0, 2**53), default=1, help="Seed of the search and of the workloads.")
+@click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Change the plan: options.size=4KiB.")
+@click.option("--space", is_flag=True, help="Show the settings that would be moved; do nothing.")
+@click.option("--plan", "show_plan", is_flag=True, help="Print the plan, a campaign's; do nothing.")
+@click.option("--name", default="tune", help="Name of the campaign.", show_default=True)
+@click.option("--resume", metavar="NAME", help="Go on with this campaign, or show its decision again if it is done.")
+@click.option("--apply", "keeps", is_flag=True, help="Leave the best settings in force; `spindle restore` undoes it.")
+@store_option
+@carrying_out
+@json_option
+def command(
+    target: str | None,
+    workload: str | None,
+    space: bool,
+    show_plan: bool,
+    resume: str | None,
+    name: str,
+    keeps: bool,
+    store: str | None,
+    json: bool,
+    **values: Any,
+) -> Exit:
+    """Find the best settings of TARGET for WORKLOAD: by how much, how sure that is, and how to get back.
+
+    Each trial sets some settings, measures, and puts them back. The settings found at the start run in every block of
+    trials. The winner of the search is run again beside them, and only those fresh trials decide: "better by 12 %
+    (8-16 %)", or "keep what you have".
+    """
+    from spindle.library.tuning import planned, resumed, space_of, tuned
+
+    if resume is not None:
+        if target is not None:
+            raise click.UsageError("--resume goes on with the target and the load of then; leave them out")
+        return _print(resumed(resume, store, *_means(values), keeps), json)
+    if target is None:
+        raise click.UsageError("tune what? give a device, a file, a folder or a modelled machine, and a workload")
+    load, options = values.pop("load"), _space_options(values)
+    if space:
+        return _print(space_of(target, workload, load, options), json)
+    asked = {key: values.pop(key) for key in ("maximise", "minimise", "bounds", "trials", "confirm", "method", "seed")}
+    ready = planned(target, workload, load, options, assignments=values.pop("assignments"), name=name, **asked)
+    if show_plan:
+        print(ready.plan.text.rstrip())
+        return Exit.FINE
+    return _print(tuned(ready, store, *_means(values), keeps), json)
+
+
+def _space_options(values: dict[str, Any]) -> SpaceOptions:
+    from spindle.library.tuning import SpaceOptions
+
+    return SpaceOptions(**{key: values.pop(key) for key in ("knobs", "only", "allow", "kernel")})
+
+
+def _means(values: dict[str, Any]) -> tuple[RunOptions, Callable[[], AbstractContextManager[Watch]]]:
+    from spindle.cli.session import session
+
+    quiet = values.pop("quiet")
+    return run_options_of(values), lambda: session(quiet)
+
+
+def _print(found: Printable, json: bool) -> Exit:
+    from spindle.report.terminal.style import style_of
+
+    if json:
+        print(found.to_json().decode().rstrip())
+    else:
+        put_lines(found.page(style_of(sys.stdout)))
+    return Exit.FINE

@@ -1,0 +1,166 @@
+"""A search for the best settings, for people: the space, the decision, the trials, the influence of each setting."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from spindle.base import units
+from spindle.base.numbers import as_change
+from spindle.base.words import listed
+from spindle.report.terminal.campaign import scale_of
+from spindle.report.terminal.style import Style
+from spindle.report.terminal.table import Column, table
+from spindle.search.curves import Influence
+from spindle.stats.names import metric
+from spindle.tune.decision import BoundCheck, Tuning
+from spindle.tune.space import Dimension
+
+SHOWN_TRIALS = 12
+"""Trials shown: the first ones of the story are in the store."""
+
+
+def of_space(found: Sequence[Dimension], style: Style) -> list[str]:
+    """The settings that a search moves, and those that it leaves alone."""
+    moved, left = [one for one in found if one.moves], [one for one in found if not one.moves]
+    columns = [Column("setting", words=True), Column("start", words=True), Column("scale", words=True),
+               Column("trades", words=True), Column("kernels", words=True), Column("levels", words=True)]  # fmt: skip
+    rows = [[one.name, one.start, str(one.scale), str(one.trade), one.kernels or "-", _levels(one)] for one in moved]
+    lines = table(columns, rows, style) if rows else ["no setting is moved"]
+    points = math.prod(len(one.levels) for one in moved) if moved else 0
+    rules = [f"{one.name}: only with {name} {' or '.join(levels)}" for one in moved
+             for name, levels in one.only_with.items()]  # fmt: skip
+    lines += (
+        ["", f"{len(moved)} settings, {points} combinations before these rules:"]
+        if rules
+        else (["", f"{len(moved)} settings, {points} combinations"])
+    )
+    lines += [line for rule in rules for line in style.wrap(rule, "  ")]
+    if left:
+        lines += ["", "left alone:"]
+        lines += [line for one in left for line in style.wrap(f"{one.name}: {one.left_out}", "  ")]
+    return lines
+
+
+def _levels(one: Dimension) -> str:
+    unit = f" {one.unit}" if one.unit else ""
+    return f"{', '.join(one.levels)}{unit}"
+
+
+def of_tuning(found: Tuning, style: Style, undo: str = "") -> list[str]:
+    """The decision and its reasons."""
+    lines = style.headline(f"{found.campaign.name}: {found.sentence}")
+    if found.reason:
+        lines += style.wrap(f"{found.reason[:1].upper()}{found.reason[1:]}.")
+    lines += style.wrap(_compared(found))
+    if found.changes:
+        lines += ["", *_changes(found.changes, style)]
+    elif found.winner is not None and found.state == "keep":
+        lines += ["", *style.wrap(f"not recommended: {_words(found.moved(found.winner)) or 'no change'}")]
+    lines += [line for one in found.bounds for line in style.wrap(_bound(one, found))]
+    lines += [line for one in found.dropped for line in style.wrap(f"dropped, two modes: {_words(found.moved(one))}")]
+    if found.influences:
+        lines += ["", *_influences(found, style), *_curves(found, style)]
+    lines += ["", *_trials(found, style)]
+    if undo:
+        lines += ["", *style.wrap(undo)]
+    return lines
+
+
+def _compared(found: Tuning) -> str:
+    shown = metric(found.metric)
+    head, scale = scale_of(shown)
+    difference = found.difference
+    done = sum(one.state == "done" for one in found.trials)
+    given_up = sum(one.state in ("failed", "invalid") for one in found.trials)
+    counted = f"{done} trials" + (f", {given_up} given up" if given_up else "")
+    if difference is None:
+        return f"{head}; {counted}"
+    sure = f"{100 * difference.confidence:g} % interval"
+    return (
+        f"{head}: {units.significant(difference.mean_a / scale)} at the start, "
+        f"{units.significant(difference.mean_b / scale)} with the best settings, in {difference.trials_b} fresh trials "
+        f"of each in turns ({sure}); {counted} in all"
+    )
+
+
+def _changes(changes: Mapping[str, tuple[str, str]], style: Style) -> list[str]:
+    columns = [Column("setting", words=True), Column("start", words=True), Column("best", words=True)]
+    return table(columns, [[name, before, after] for name, (before, after) in changes.items()], style)
+
+
+def _words(levels: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {level}" for name, level in levels.items())
+
+
+def _bound(one: BoundCheck, found: Tuning) -> str:
+    head, scale = scale_of(metric(one.metric))
+    ends = f"{units.significant(one.low / scale)} to {units.significant(one.high / scale)}"
+    return f"bound {one.text}: {'holds' if one.holds else 'is not sure to hold'} ({head} {ends})"
+
+
+def _influences(found: Tuning, style: Style) -> list[str]:
+    """The gain of the best level over the worst."""
+    known = [one for one in found.influences if not one.is_flat]
+    lines = style.wrap("the best level against the worst, in the mean over the other settings:")
+    columns = [Column("setting", words=True), Column("best", words=True), Column("worst", words=True), Column("gain"),
+               Column("95 % interval")]  # fmt: skip
+    rows = [[one.name, one.best, one.worst, _gain(one.gain, found), _interval(one, found)] for one in known]
+    lines += table(columns, rows, style) if rows else ["  none was shown to matter"]
+    if flat := [one.name for one in found.influences if one.is_flat]:
+        lines += style.wrap(f"not shown to matter: {listed(flat)}")
+    untried = [f"{one.name} {', '.join(one.untried)}" for one in found.influences if one.untried]
+    if untried:
+        lines += style.wrap(f"never tried: {'; '.join(untried)}")
+    return lines
+
+
+def _gain(value: float, found: Tuning) -> str:
+    return as_change(math.expm1(value)) if found.relative else f"{value:.3g}"
+
+
+def _interval(one: Influence, found: Tuning) -> str:
+    return f"{_gain(one.low, found)} to {_gain(one.high, found)}"
+
+
+def _curves(found: Tuning, style: Style) -> list[str]:
+    """The curve of each setting that matters, the others at the best: change and standard error."""
+    lines: list[str] = []
+    for one in found.influences:
+        if one.is_flat or not one.curve:
+            continue
+        shares = [math.expm1(point.change) if found.relative else point.change for point in one.curve]
+        most = max(map(abs, shares)) or 1.0
+        lines += [
+            "",
+            f"{one.name}, the others as in the best:" if found.winner else f"{one.name}, the others as found:",
+        ]
+        width = max(len(point.label) for point in one.curve)
+        for point, share in zip(one.curve, shares, strict=True):
+            bar = ("+" if share > 0 else "-") * round(20 * abs(share) / most)
+            words = as_change(share, sign=True) if found.relative else f"{share:+.3g}"
+            doubt = as_change(math.expm1(point.error)) if found.relative else f"{point.error:.2g}"
+            lines.append(f"  {point.label.rjust(width)}  {words.rjust(8)} ± {doubt.ljust(7)} {bar}".rstrip())
+    return lines
+
+
+def _trials(found: Tuning, style: Style) -> list[str]:
+    head, scale = scale_of(metric(found.metric))
+    shown = found.trials[:SHOWN_TRIALS]
+    columns = [Column("trial"), Column("block"), Column("stage", words=True), Column(head),
+               Column("changed from the start", words=True)]  # fmt: skip
+    rows = [
+        [
+            str(one.number),
+            str(one.block),
+            str(one.stage),
+            units.significant(one.value / scale) if one.value is not None else one.state,
+            _words(found.moved(one.levels)) or "nothing",
+        ]
+        for one in shown
+    ]
+    lines = table(columns, rows, style)
+    if len(found.trials) > len(shown):
+        more = len(found.trials) - len(shown)
+        lines += style.wrap(f"... and {more} more; `spindle campaign show {found.campaign.name}` has every combination")
+    return lines

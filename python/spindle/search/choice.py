@@ -1,0 +1,111 @@
+"""The choice of finalists and of the winner: by expected value, never by the best observed trial."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+from scipy.stats import f as fisher
+
+from spindle.search.space import IGNORED, Point, Space
+from spindle.search.strategies import feasible
+from spindle.search.trials import Goal, Tried, belief, merits
+
+LEAST_SPREAD = 0.03
+"""Standard deviation, relative, below which nobody would call settings unstable."""
+LEAST_GAP = 0.5
+"""Two modes: the largest gap between neighbours takes at least this share of the range."""
+DOUBT = 0.005
+"""Probability that settings as stable as the others are called unstable by their spread alone."""
+GIVEN_UP = 0.1
+"""Share of the expected gain that may be lost for fewer changes."""
+LIKELY = 0.5
+"""Probability of meeting the bounds from which settings may be chosen."""
+_NEAREST = 8
+"""The best points that were tried, of which untried neighbours may be finalists too."""
+
+
+def has_two_modes(values: Sequence[float], others: Sequence[Sequence[float]]) -> bool:
+    """True if trials of the same settings fall into two groups: they spread more than those of other settings do
+    (F test), and have a gap. `values`, and those of each other alternative, on the scale of logarithms.
+    """
+    if len(values) < 3:
+        return False
+    own = float(np.var(values, ddof=1))
+    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    reach = float(ordered[-1] - ordered[0])
+    if own < LEAST_SPREAD**2 or float(np.diff(ordered).max()) < LEAST_GAP * reach:
+        return False
+    freedom = sum(len(one) - 1 for one in others if len(one) > 1)
+    if freedom == 0:
+        return False
+    noise = sum(float(np.var(one, ddof=1)) * (len(one) - 1) for one in others if len(one) > 1) / freedom
+    return noise == 0 or float(fisher.sf(own / noise, len(values) - 1, freedom)) < DOUBT
+
+
+def ranked(
+    space: Space, trials: Sequence[Tried], goal: Goal, start: Point, among: Collection[Point] | None = None
+) -> list[tuple[Point, float]]:
+    """Points and their expected gain over the start, the best first: only gains, and only where the bounds are likely
+    to hold. `among`: these points; None: those tried and their neighbours.
+    """
+    found = belief(space, trials, goal)
+    if found is None:
+        return []
+    tried = list(dict.fromkeys(one.point for one in trials))
+    if among is None:
+        expected, _ = found.merit.at(tried)
+        best = [tried[at] for at in np.argsort(-expected)[:_NEAREST]]
+        points = list(dict.fromkeys([*tried, *(other for point in best for other in space.neighbours(point))]))
+    else:
+        points = list(among)
+    points = [point for point in points if point != start]
+    if not points:
+        return []
+    expected, _ = found.merit.at(points)
+    gains = expected - found.merit.at([start])[0][0]
+    safe = feasible(found, points)
+    kept = [at for at in np.argsort(-gains, kind="stable") if gains[at] > 0 and safe[at] >= LIKELY]
+    return [(points[at], float(gains[at])) for at in kept]
+
+
+def unstable(trials: Sequence[Tried], points: Sequence[Point], goal: Goal) -> list[Point]:
+    """The points, of those tried side by side, whose trials have two modes."""
+    by_point: dict[Point, list[float]] = {}
+    for one, merit in zip(trials, merits(trials, goal), strict=True):
+        if merit is not None:
+            by_point.setdefault(one.point, []).append(merit)
+    return [
+        point
+        for point in points
+        if has_two_modes(by_point.get(point, []), [own for other, own in by_point.items() if other != point])
+    ]
+
+
+def simplified(space: Space, trials: Sequence[Tried], goal: Goal, start: Point, point: Point) -> Point:
+    """The point with as many settings as possible back at the start's, as long as no more than `GIVEN_UP` of the
+    expected gain is lost: settings that do not matter stay as they are.
+    """
+    found = belief(space, trials, goal)
+    if found is None:
+        return point
+    most = GIVEN_UP * found.merit.contrast([point], [start])[0]
+    while True:
+        simpler = [other for other in _towards(space, start, point) if feasible(found, [other])[0] >= LIKELY]
+        lost = {other: found.merit.contrast([point], [other])[0] for other in simpler}
+        best = min(lost, key=lost.__getitem__, default=None)
+        if best is None or best == start or lost[best] > most:
+            return point
+        most -= max(0.0, lost[best])
+        point = best
+
+
+def _towards(space: Space, start: Point, point: Point) -> list[Point]:
+    """Points with one more setting as at the start."""
+    moved = [at for at in range(len(point)) if point[at] not in (start[at], IGNORED) and start[at] != IGNORED]
+    found = []
+    for at in moved:
+        levels = [max(0, level) for level in point]
+        levels[at] = start[at]
+        found.append(space.canonical(levels))
+    return [other for other in found if space.allowed(other)]

@@ -1,0 +1,119 @@
+"""Strategies: each is given all trials so far, and asked for the next point.
+
+It keeps nothing between two questions, so a search that was killed goes on as if nothing had happened. A point asked
+for twice is a replicate.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.special import ndtr
+
+from spindle.search.space import Numbers, Point, Space
+from spindle.search.trials import Belief, Goal, Tried, belief
+
+MOST_CANDIDATES = 1500
+"""Points looked at for one answer; a larger space is sampled, with the neighbours of the best."""
+_BEST = 5
+"""The number of best points whose neighbours are looked at."""
+
+
+class Strategy(Protocol):
+    """A way to search."""
+
+    def ask(self, trials: Sequence[Tried], taken: Collection[Point]) -> Point | None:
+        """The next point, not one of `taken` (those of the block under way); None: there is no other."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Every point in order, then again: the truth, where it is affordable."""
+
+    space: Space
+
+    def ask(self, trials: Sequence[Tried], taken: Collection[Point]) -> Point | None:
+        times: dict[Point, int] = dict.fromkeys(self.space.every(), 0)
+        for one in trials:
+            times[one.point] = times.get(one.point, 0) + 1
+        return min((point for point in times if point not in taken), key=lambda point: times[point], default=None)
+
+
+@dataclass(frozen=True)
+class Random:
+    """Random points: the yardstick."""
+
+    space: Space
+    seed: int
+
+    def ask(self, trials: Sequence[Tried], taken: Collection[Point]) -> Point | None:
+        return _drawn(self.space, random.Random(f"{self.seed}/random/{len(trials)}"), taken)
+
+
+@dataclass(frozen=True)
+class Guided:
+    """The point with the largest expected improvement over the best that is sure, as far as one noisy trial can show
+    it (Huang et al., J. Global Optimization 34 (2006) 441-466), times the probability that the bounds hold there.
+    """
+
+    space: Space
+    goal: Goal
+    seed: int
+
+    def ask(self, trials: Sequence[Tried], taken: Collection[Point]) -> Point | None:
+        by = random.Random(f"{self.seed}/guided/{len(trials)}")
+        found = belief(self.space, trials, self.goal)
+        if found is None:
+            return _drawn(self.space, by, taken)
+        candidates = [point for point in self._candidates(found, trials, by) if point not in taken]
+        if not candidates:
+            return _drawn(self.space, by, taken)
+        return candidates[int(np.argmax(_worth(found, candidates, trials)))]
+
+    def _candidates(self, found: Belief, trials: Sequence[Tried], by: random.Random) -> list[Point]:
+        if self.space.size <= MOST_CANDIDATES:
+            return list(self.space.every())
+        tried = list(dict.fromkeys(one.point for one in trials))
+        expected, _ = found.merit.at(tried)
+        best = [tried[at] for at in np.argsort(-expected)[:_BEST]]
+        near = [other for point in best for other in self.space.neighbours(point)]
+        far = [point for _ in range(MOST_CANDIDATES) if (point := self.space.draw(by)) is not None]
+        return list(dict.fromkeys([*best, *near, *far]))[: 2 * MOST_CANDIDATES]
+
+
+def _worth(found: Belief, candidates: Sequence[Point], trials: Sequence[Tried]) -> Numbers:
+    tried = list(dict.fromkeys(one.point for one in trials))
+    mean_tried, error_tried = found.merit.at(tried)
+    safe = feasible(found, tried)
+    sure = np.where(safe >= 0.5, mean_tried - error_tried, -np.inf) if (safe >= 0.5).any() else mean_tried - error_tried
+    best = float(mean_tried[int(np.argmax(sure))])
+    mean, error = found.merit.at(candidates)
+    score = (mean - best) / error
+    density = np.exp(-0.5 * score**2) / np.sqrt(2 * np.pi)
+    improvement = error * (score * ndtr(score) + density)
+    noise = found.merit.noise
+    found_by_one = 1 - noise / np.sqrt(error**2 + noise**2)
+    worth: Numbers = np.maximum(improvement, 1e-300) * found_by_one * feasible(found, candidates)
+    return worth
+
+
+def feasible(found: Belief, points: Sequence[Point]) -> Numbers:
+    """Probability that every bound holds at each point."""
+    share = np.ones(len(points))
+    for process in found.margins:
+        if process is not None:
+            mean, error = process.at(points)
+            share = share * ndtr(mean / error)
+    return share
+
+
+def _drawn(space: Space, by: random.Random, taken: Collection[Point]) -> Point | None:
+    for _ in range(100):
+        point = space.draw(by)
+        if point is not None and point not in taken:
+            return point
+    return next((point for point in space.every() if point not in taken), None)

@@ -1,0 +1,179 @@
+"""`spindle tune` from the command line: the space, a search on a modelled machine, resuming, bad input."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from spindle.knobs.catalogue import KNOBS, knob
+from spindle.knobs.tuned import RANGES, elevators_of
+from spindle.store import open_store
+from spindle.tune.levels import parsed, spaced
+from tests.program import Ended, ended, spindle, started
+
+FEW = ("--trials", "8", "--confirm", "4", "-q")
+DEADLINE_S = 120.0
+
+
+@pytest.fixture
+def tune(tmp_path: Path) -> Callable[..., Ended]:
+    """Run `spindle tune` with a store of its own."""
+
+    def run(*arguments: str) -> Ended:
+        return ended(started(*arguments_of(tmp_path, *arguments), cwd=tmp_path), DEADLINE_S)
+
+    return run
+
+
+def arguments_of(place: Path, *arguments: str) -> list[str]:
+    return ["tune", *arguments, "--store", str(place / "store.db")]
+
+
+def test_the_page_has_decision_changes_trials_and_the_way_back(tune: Callable[..., Ended]) -> None:
+    knobs = ("--only", "--knob", "array.layout=n2,f2", "--set", "options.seconds=1", *FEW)
+    done = tune("six-sata-raid10", "randomio", *knobs)
+    assert done.status == 0, done.err
+    assert "tune: better by " in done.out
+    assert "array.layout  n2     f2" in done.out
+    assert "A modelled machine has nothing to set" in done.out
+    again = tune("--resume", "tune")
+    assert again.out == done.out, "a search that is done shows its decision again"
+    found = json.loads(tune("--resume", "tune", "--json").out)
+    assert found["changes"] == {"array.layout": ["n2", "f2"]}
+    assert 0 < found["low"] <= found["change"] <= found["high"]
+    assert sum(one["stage"] == "confirm" for one in found["trials"]) == 8
+
+
+def test_settings_that_do_nothing_are_kept(tune: Callable[..., Ended]) -> None:
+    done = tune(
+        "one-nvme", "randomio", "--only", "--knob", "nr_requests=512,1024", "--set", "options.seconds=0.1", *FEW
+    )
+    assert done.status == 0, done.err
+    assert done.out.startswith("tune: keep what you have\n")
+
+
+def wait_for(store: Path, count: int) -> None:
+    """Wait until so many trials of the campaign `killed` are done: in the screen, the search, the race."""
+    deadline = time.monotonic() + DEADLINE_S
+    while time.monotonic() < deadline:
+        with open_store(str(store)) as opened:
+            if opened.campaigns.find("killed") is not None:
+                done = sum(one.state == "done" for one in opened.campaigns.trials("killed"))
+                if done >= count:
+                    return
+        time.sleep(0.05)
+    raise AssertionError(f"no {count} trials within {DEADLINE_S} s")
+
+
+def test_a_killed_search_goes_on_to_the_same_decision(tmp_path: Path) -> None:
+    wanted = ("six-sata-raid10", "randomio", "--only", "--knob", "array.layout=n2,f2,o2", "--knob", "queue_depth=1..32",
+              "--set", "options.seconds=0.5", "--trials", "16", "--confirm", "4", "-q")  # fmt: skip
+    whole = ended(started(*arguments_of(tmp_path, *wanted, "--name", "whole", "--json"), cwd=tmp_path), DEADLINE_S)
+    assert whole.status == 0, whole.err
+    process = started(*arguments_of(tmp_path, *wanted, "--name", "killed"), cwd=tmp_path)
+    resumed = [*arguments_of(tmp_path, "--resume", "killed"), "-q", "--json"]
+    for count in (3, 11, 26):
+        wait_for(tmp_path / "store.db", count)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        process = started(*resumed, cwd=tmp_path)
+    done = ended(process, DEADLINE_S)
+    assert done.status == 0, done.err
+    first, second = json.loads(whole.out), json.loads(done.out)
+    for name in ("decision", "sentence", "winner", "trials", "change"):
+        assert first[name] == second[name]
+    with open_store(str(tmp_path / "store.db")) as store:
+        cells = [(one.block, json.dumps(one.cell, sort_keys=True)) for one in store.campaigns.trials("killed")]
+        assert len(set(cells)) == len(cells), "no trial twice"
+        assert store.campaigns.find("killed") is not None
+
+
+def test_the_space_shows_ranges_classes_kernels_and_rules(tune: Callable[..., Ended]) -> None:
+    text = tune("six-sata-raid10", "randomio", "--space").out
+    assert "scheduler" in text
+    assert "array.chunk" in text
+    assert "iosched.fifo_batch: only with scheduler deadline" in text
+    assert "write_cache: trades durability: needs --allow durability" in text
+    found = {one["name"]: one for one in json.loads(tune("six-sata-raid10", "randomio", "--space", "--json").out)}
+    assert found["scheduler"]["levels"] == ["noop", "deadline", "cfq", "anticipatory"], "those of kernel 2.6.25"
+    assert found["scheduler"]["start"] == "cfq"
+    assert found["queue_depth"]["start"] == "31"
+    assert "iosched.low_latency" not in found, "since 2.6.32"
+    assert found["write_cache"]["left_out"]
+    allowed = json.loads(tune("six-sata-raid10", "randomio", "--space", "--json", "--allow", "durability").out)
+    assert not next(one for one in allowed if one["name"] == "write_cache")["left_out"]
+
+
+def test_a_range_narrows_and_adds_settings(tune: Callable[..., Ended]) -> None:
+    arguments = ("--space", "--json", "--only", "--knob", "nr_requests=8..64", "--knob", "options.depth=1,4",
+                 "--knob", "array.chunk=16KiB..256KiB")  # fmt: skip
+    found = {one["name"]: one for one in json.loads(tune("six-sata-raid10", "randomio", *arguments).out)}
+    assert found["nr_requests"]["levels"] == ["as-found", "8", "16", "32", "64"]
+    assert found["options.depth"]["levels"] == ["as-found", "1", "4"]
+    assert found["array.chunk"]["levels"][0] == "16KiB"
+    assert [name for name, one in found.items() if not one["left_out"]] == ["nr_requests", "array.chunk",
+                                                                            "options.depth"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("one-nvme",), "give a workload, or a command with --load: one of them"),
+        ((), "tune what?"),
+        (("one-nvme", "randomio", "--knob", "nr_requsts=1..4"), "did you mean `nr_requests`?"),
+        (("one-nvme", "randomio", "--knob", "nr_requests"), "not NAME=RANGE"),
+        (("one-nvme", "randomio", "--knob", "nr_requests=0..64"), "above 0 on a logarithmic scale"),
+        (("one-nvme", "randomio", "--knob", "nr_requests=16"), "at least two different levels"),
+        (("one-nvme", "randomio", "--knob", "nr_requests=1..x"), "neither a whole number nor a size"),
+        (("one-nvme", "randomio", "--knob", "scheduler=fast,slow"), "fast is not a value of scheduler"),
+        (("one-nvme", "randomio", "--maximise", "read.p99"), "lower is better; write --minimise"),
+        (("one-nvme", "randomio", "--maximise", "iosp"), "no metric `iosp`; did you mean `iops`?"),
+        (("one-nvme", "randomio", "--bound", "read.p99"), "not a bound"),
+        (("one-nvme", "randomio", "--bound", "read.p99<soon"), "`soon` is not a limit of read.p99_ns"),
+        (("one-nvme", "randomio", "--allow", "data"), "it is durability or memory"),
+        (("one-nvme", "randomio", "--only"), "there is no setting to move"),
+        (("one-nvme", "randomio", "--resume", "tune"), "leave them out"),
+    ],
+)
+def test_bad_input_is_one_line(tune: Callable[..., Ended], arguments: tuple[str, ...], line: str) -> None:
+    done = tune(*arguments)
+    assert done.status == 2
+    assert line in done.err
+    assert done.err.count("\n") == 1, done.err
+    assert not done.out
+
+
+def test_every_range_is_of_a_knob_and_among_its_values() -> None:
+    names = {one.id for one in KNOBS}
+    assert set(RANGES) <= names
+    for name, found in RANGES.items():
+        levels = found.values or [str(number) for number in spaced(found.low, found.high, found.scale)]
+        for level in levels:
+            assert knob(name).values.parse(level) is not None, f"{name}={level}"
+
+
+def test_levels_are_few_even_and_round() -> None:
+    assert parsed("16..1024", "")[0] == ["16", "32", "64", "128", "256", "512", "1024"]
+    assert parsed("4KiB..4MiB:log", "")[0][-1] == "4MiB"
+    assert parsed("5..80:linear", "")[0] == ["5", "14", "24", "33", "43", "52", "61", "71", "80"]
+    assert parsed("100..5000", "")[0] == ["100", "160", "270", "430", "710", "1200", "1900", "3100", "5000"]
+
+
+def test_elevators_are_those_of_the_kernel() -> None:
+    assert elevators_of("2.6.25") == ["noop", "deadline", "cfq", "anticipatory"]
+    assert elevators_of("4.9") == ["noop", "deadline", "cfq"]
+    assert elevators_of("6.1") == ["none", "mq-deadline", "kyber", "bfq"]
+
+
+def test_the_plan_is_a_campaigns(tune: Callable[..., Ended], tmp_path: Path) -> None:
+    text = tune("one-nvme", "randomio", "--plan", "--only", "--knob", "nr_requests=64,128").out
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    done = spindle("campaign", "run", str(path), "--dry-run")
+    assert done.status == 0, done.err
+    assert "nr_requests: as-found, 64, 128" in done.out
