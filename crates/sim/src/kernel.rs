@@ -77,7 +77,8 @@ impl Kernel {
     }
 
     /// The rules of md's stripe cache: the cache that grows (4.1: "md/raid5: allow the stripe_cache to grow and shrink"),
-    /// synchronous writes (2.6.32: `STRIPE_PREREAD_ACTIVE` in `make_request`), the plug (2.6.39: "md: fix up raid1/raid10/raid5
+    /// synchronous writes (2.6.32: `STRIPE_PREREAD_ACTIVE` in `make_request`, which leaves
+    /// the row to md's thread), the plug (2.6.39: "md: fix up raid1/raid10/raid5
     /// unplugging"), `hold_list` (2.6.26: "md: introduce
     /// get_priority_stripe() to improve raid456 write performance"), rows before blocks (6.0:
     /// "md/raid5: Pivot raid5_make_request()").
@@ -92,6 +93,7 @@ impl Kernel {
             },
             grows: since(4, 1, 0),
             sync_at_once: since(2, 6, 32),
+            by_writer: !since(2, 6, 32),
             has_plug: !since(2, 6, 39),
             holds: since(2, 6, 26),
             by_rows: since(6, 0, 0),

@@ -101,6 +101,10 @@ pub(crate) struct PageCache {
     pub(crate) issued_writes: u64,
     /// The page at which the flusher goes on.
     pub(crate) cursor: u64,
+    /// Pages of the flusher's round so far.
+    pub(crate) round: u64,
+    /// The flusher copies a page.
+    pub(crate) flusher_copies: bool,
     /// Requests of the flusher that wait for a free one.
     pub(crate) flusher_blocked: u32,
     /// Dirty pages are older than that.
@@ -133,6 +137,8 @@ impl PageCache {
             writes: BTreeSet::new(),
             issued_writes: 0,
             cursor: 0,
+            round: 0,
+            flusher_copies: false,
             flusher_blocked: 0,
             dirty_since_ns: None,
             writes_all: false,

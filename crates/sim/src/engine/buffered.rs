@@ -239,13 +239,13 @@ impl Engine {
         Ok(())
     }
 
-    /// Until 2.6.38 the thread that writes a page handles its row.
+    /// Until 2.6.31 the thread that writes a page handles its row.
     fn is_handled_at_once(&self) -> bool {
         match &self.target {
             Target::Array(fabric) => fabric
                 .stripes
                 .as_ref()
-                .is_some_and(|stripes| stripes.rules.has_plug),
+                .is_some_and(|stripes| stripes.rules.by_writer),
             Target::Drive { .. } => false,
         }
     }
@@ -346,12 +346,14 @@ impl Engine {
     /// The kernel's flusher writes as long as there are too many dirty pages, a round at a time, and requests are free.
     pub(super) fn run_flusher(&mut self) -> Result<(), SimError> {
         let end = pages_of(0, self.capacity).1;
-        let mut issued = 0;
         loop {
             let Some(cache) = &mut self.cache else {
                 return Ok(());
             };
-            if issued == 0 && !cache.wants_flush()
+            if cache.flusher_copies {
+                return Ok(());
+            }
+            if cache.round == 0 && !cache.wants_flush()
                 || cache.flusher_blocked > 0
                 || self.load.active == 0
             {
@@ -360,17 +362,43 @@ impl Engine {
             let cursor = cache.cursor;
             let found = cache.take_dirty(cursor, end);
             let Some((first, pages)) = found.or_else(|| cache.take_dirty(0, cursor)) else {
+                cache.round = 0;
                 break;
             };
             cache.cursor = first + pages;
+            cache.round += pages;
+            let is_over = cache.round >= ROUND;
+            if is_over {
+                cache.round = 0;
+            }
             self.start_io(0, Op::Write, first, pages, true)?;
-            issued += pages;
-            if issued >= ROUND {
-                issued = 0;
+            if is_over {
                 self.unplug()?;
+            }
+            if self.copies(None, pages) {
+                return Ok(());
             }
         }
         self.unplug()
+    }
+
+    /// True if the thread that hands pages over is busy with them: until 2.6.31 it copies them into md's stripe cache. It goes
+    /// on with an alarm.
+    fn copies(&mut self, slot: Option<u32>, pages: u64) -> bool {
+        let Some(cache) = &mut self.cache else {
+            return false;
+        };
+        let copy_ns = cache.copy_ns(pages * PAGE);
+        if copy_ns == 0 || !self.is_handled_at_once() {
+            return false;
+        }
+        if slot.is_none()
+            && let Some(cache) = &mut self.cache
+        {
+            cache.flusher_copies = true;
+        }
+        self.load.alarm(self.now_ns + copy_ns, Alarm::Page(slot));
+        true
     }
 
     /// Writes the dirty pages of a file for a request that waits until they are on the drives, then empties the drives'
@@ -422,6 +450,9 @@ impl Engine {
                 Some((first, pages)) => {
                     cache.syncs[at].next = first + pages;
                     self.start_io(worker, Op::Write, first, pages, false)?;
+                    if self.copies(Some(slot), pages) {
+                        return Ok(());
+                    }
                 }
                 None => {
                     let left = cache.pages.has_dirty(sync.from, sync.to);

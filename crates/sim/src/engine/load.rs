@@ -31,6 +31,8 @@ pub(crate) enum Alarm {
     Sample,
     /// The kernel looks for old dirty pages.
     Flusher,
+    /// A thread that writes dirty pages has handed one over: that of a slot, or the flusher.
+    Page(Option<u32>),
     /// The plug of md's stripe cache has been in long enough.
     Plug,
 }

@@ -551,6 +551,13 @@ impl Engine {
                 self.close(stream as usize)
             }
             Alarm::Flusher => self.look_for_old_pages(),
+            Alarm::Page(Some(slot)) => self.go_on_buffered(slot),
+            Alarm::Page(None) => {
+                if let Some(cache) = &mut self.cache {
+                    cache.flusher_copies = false;
+                }
+                self.run_flusher()
+            }
             Alarm::Plug => {
                 self.pull_plug();
                 Ok(())

@@ -112,6 +112,8 @@ pub(crate) struct StripeRules {
     pub(crate) grows: bool,
     /// Synchronous writes are not delayed.
     pub(crate) sync_at_once: bool,
+    /// The thread that writes a page handles its row, and copies the page into the cache.
+    pub(crate) by_writer: bool,
     /// Delayed rows wait for the array's plug to be pulled.
     pub(crate) has_plug: bool,
     /// Rows that were delayed are behind full stripes (`hold_list`).
