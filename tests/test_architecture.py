@@ -291,6 +291,27 @@ def _exists(node: ast.ImportFrom, name: str) -> bool:
     return hasattr(module, name) or importlib.util.find_spec(f"{node.module}.{name}") is not None
 
 
+PROGRAMS_OF_THE_MAKEFILE = re.compile(r"(?<![\w./-])(?:benches|tools|examples|\.ci)/[\w./-]*\w")
+MAY_BE_EMPTY = {"py.typed"}
+"""Files that say something by being there."""
+
+
+def test_every_program_that_the_makefile_runs_is_there() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    programs = set(PROGRAMS_OF_THE_MAKEFILE.findall(makefile))
+    assert programs >= {"benches/drive_serve.py", "tools/build-agent", ".ci/release"}
+    missing = sorted(name for name in programs if not (ROOT / name).is_file() or not (ROOT / name).read_text().strip())
+    assert missing == [], "the Makefile runs files that are missing or empty"
+
+
+def test_no_file_has_lost_its_contents() -> None:
+    folders = ("benches", "catalogue", "crates", "docs", "examples", "fuzz", "python", "tests", "tools", ".ci")
+    skipped = {"target", "corpus", "__pycache__", "pages"}
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*") if not skipped & set(path.parts)]
+    empty = [str(path.relative_to(ROOT)) for path in files if path.is_file() and not path.stat().st_size]
+    assert [name for name in empty if Path(name).name not in MAY_BE_EMPTY] == []
+
+
 def test_links_between_pages_have_a_target() -> None:
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     for page in pages:
