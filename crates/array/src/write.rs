@@ -303,6 +303,22 @@ impl Parity {
         }
     }
 
+    /// Rows of `len` bytes on each member, of which nothing is written.
+    fn row_at(&self, base: u32, offset: u64, len: u64) -> Rows {
+        let stripe = offset / self.chunk();
+        let (p, q) = self.parity_members(stripe);
+        Rows {
+            stripe,
+            offset,
+            len,
+            members: (base..base + self.members()).collect(),
+            p: base + p,
+            q: q.map(|q| base + q),
+            full: MemberSet::EMPTY,
+            partial: MemberSet::EMPTY,
+        }
+    }
+
     /// `from` and `to` are bytes of the stripe's data.
     fn rows_of_stripe(
         &self,
@@ -403,6 +419,18 @@ impl Array {
             _ => return Err(ArrayError::NoParity(self.level().name())),
         }
         Ok(())
+    }
+
+    /// The row at `offset` of a member, of which nothing is written; for the rebuild.
+    pub fn row_of(&self, member: u32, offset: u64, len: u64) -> Result<Rows, ArrayError> {
+        match &self.map {
+            Map::Parity(map) => Ok(map.row_at(0, offset, len)),
+            Map::Nested(map) => {
+                let group = member / map.width();
+                Ok(map.groups()[group as usize].row_at(group * map.width(), offset, len))
+            }
+            _ => Err(ArrayError::NoParity(self.level().name())),
+        }
     }
 
     /// Member requests of a write with an empty stripe cache and `missing` members gone, merged where

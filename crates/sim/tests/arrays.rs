@@ -199,6 +199,27 @@ fn a_rebuild_keeps_its_greatest_speed() {
 }
 
 #[test]
+fn a_load_beside_a_rebuild_never_stands_still() {
+    for level in ["raid1", "raid10", "raid5", "raid6"] {
+        for seed in 1..=6 {
+            let chunk = if level == "raid1" {
+                ""
+            } else {
+                "chunk = '64KiB'\n"
+            };
+            let text = format!(
+                "[array]\nlevel = '{level}'\n{chunk}rebuild = 1\ndata_offset = '1MiB'\n[[drive]]\nmodel = 'ST3600057SS'\ncount = 4\nregion = '0-64MiB'\n"
+            );
+            let load = format!(
+                "seconds = 20\nseed = {seed}\n[[stream]]\nname = 's'\npattern = 'uniform'\nsize = '16KiB'\ndepth = 4\nwrite_fraction = 0.3\nfsync_fraction = 0.1"
+            );
+            let figures = run(&machine(&text), &load);
+            assert_eq!(figures.rebuild.unwrap().done_bytes, 63 << 20, "{level}");
+        }
+    }
+}
+
+#[test]
 fn six_drives_do_what_was_measured_on_six_drives() {
     // data/published/randomio_setups_2008.csv: 454.6 IOPS; parameters from data sheets alone.
     let text = include_str!("../../../catalogue/machines/six-sata-f2.toml");

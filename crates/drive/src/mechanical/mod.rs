@@ -397,6 +397,8 @@ impl Mechanical {
             }
             _ => {
                 if !self.join(&wait, now_ns) && !self.serve_beside(&wait, now_ns) {
+                    // The heads may have been free for a while: a cached write is still on the bus.
+                    self.free_ns = self.free_ns.max(now_ns);
                     self.waiting.push(wait);
                 }
             }

@@ -57,6 +57,10 @@ pub(crate) struct Superblock {
     pub(crate) flushed: Vec<bool>,
     /// Slots of the writers.
     pub(crate) writers: Vec<u32>,
+    /// A rebuild has noted how far it is.
+    pub(crate) is_noted: bool,
+    /// Units of a rebuild that are to be written when md's thread has written the superblocks.
+    pub(crate) units: Vec<u32>,
 }
 
 impl Superblock {
@@ -147,6 +151,11 @@ impl Fabric {
         {
             self.heads[place.member as usize] = place.offset + STRIPE_BLOCK;
         }
+    }
+
+    /// The rebuild notes how far it is; md's thread writes that down, if the machine leaves room for superblocks.
+    pub(crate) fn note_rebuild(&mut self) {
+        self.superblock.is_noted = self.data_offset > 0;
     }
 
     /// Block of a member's drive with its superblock.
@@ -379,7 +388,8 @@ impl Fabric {
         let Some(stripes) = &mut self.stripes else {
             return Ok(None);
         };
-        stripes.next(rows, done, |end| {
+        let rebuilding = rebuilt.map(|(member, _)| member);
+        stripes.next(rows, done, rebuilding, |end| {
             let mut lacking = missing;
             if let Some((member, recovered)) = rebuilt
                 && end <= recovered
@@ -390,20 +400,45 @@ impl Fabric {
         })
     }
 
-    /// Reads that restore a stretch of the member being rebuilt.
+    /// The rebuild wants the row at this offset of the member, `waited`: not for the first time; true if it got it.
+    pub(crate) fn add_rebuilt_row(
+        &mut self,
+        now_ns: u64,
+        offset: u64,
+        waited: bool,
+    ) -> Result<bool, ArrayError> {
+        if let Some(rebuild) = &mut self.rebuild
+            && let Some(stripes) = &mut self.stripes
+        {
+            let rows = self.array.row_of(rebuild.member, offset, STRIPE_BLOCK)?;
+            let placed = stripes.place_rebuilt(rows, waited);
+            rebuild.row_placed(now_ns, placed, rows.len);
+            return Ok(placed);
+        }
+        Ok(false)
+    }
+
+    /// The rebuild wakes, and hands over the row that it got.
+    pub(crate) fn hand_over_row(&mut self) {
+        if let Some(stripes) = &mut self.stripes {
+            stripes.hand_over();
+        }
+    }
+
+    /// Reads that restore a unit of the member being rebuilt.
     pub(crate) fn rebuild_reads(
         &mut self,
-        offset: u64,
-        len: u64,
+        unit: u32,
         out: &mut Vec<MemberRequest>,
     ) -> Result<(), ArrayError> {
-        let Some(member) = self.rebuilding() else {
+        let Some(rebuild) = &self.rebuild else {
             return Ok(());
         };
+        let of = rebuild.units.get(unit);
         self.array.plan_rebuild(
-            member,
-            offset,
-            len,
+            rebuild.member,
+            of.offset,
+            of.len,
             &self.missing,
             &mut self.merger,
             |request| out.push(request),

@@ -22,7 +22,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use spindle_array::MemberRequest;
+use spindle_array::{MemberRequest, STRIPE_BLOCK};
 use spindle_drive::{Completion, Device, SubmitError};
 use spindle_measure::{
     CpuFigures, EndedBy, GeneratorFigures, OpKind, RunFacts, RunFigures, WorkerFigures,
@@ -37,9 +37,10 @@ use self::load::{Alarm, Load, Stage};
 use self::plug::Plug;
 use self::queue::Finished;
 pub(crate) use self::queue::{Limits, Queue};
-pub(crate) use self::rebuild::Rebuild;
+use self::rebuild::Step;
+pub(crate) use self::rebuild::{Method, Rebuild};
 use self::slab::Slab;
-use self::stripes::Requests;
+use self::stripes::{Requests, Stripes};
 use self::trace::Trace;
 use crate::cache::{CacheSetup, PageCache};
 use crate::error::SimError;
@@ -133,6 +134,8 @@ pub(crate) struct Engine {
     one_call_each: bool,
     /// A bio of the present request waits for a place in its queue.
     sleeps: bool,
+    /// A member was being rebuilt when the run began.
+    is_rebuilding: bool,
     trace: Option<Trace>,
     stop: Option<Arc<AtomicBool>>,
     progress: Option<Arc<Progress>>,
@@ -182,6 +185,7 @@ impl Engine {
             batch: Vec::new(),
             one_call_each: options.one_call_each,
             sleeps: false,
+            is_rebuilding: matches!(&target, Target::Array(fabric) if fabric.rebuild.is_some()),
             trace: options.trace.map(Trace::new),
             stop: options.stop,
             progress: options.progress,
@@ -274,7 +278,7 @@ impl Engine {
             self.fill_ready()?;
             self.run_md(true)?;
             while let Some(slot) = self.returned.pop_front() {
-                self.part_done(slot)?;
+                self.row_done(slot)?;
             }
             while let Some(worker) = self.awake.pop() {
                 self.go_on(worker as usize)?;
@@ -282,6 +286,9 @@ impl Engine {
             }
             if self.cache.is_some() {
                 self.go_on_with_pages()?;
+            }
+            if self.is_rebuilding {
+                self.run_md(true)?;
             }
             if self.finished.is_empty()
                 && self.returned.is_empty()
@@ -712,23 +719,12 @@ impl Engine {
     #[inline]
     fn issue(&mut self, slot: u32, plugged: bool) -> Result<(), SimError> {
         let of = self.load.slots[slot as usize];
-        let request = of.request;
-        let write = !matches!(request.op, Op::Read | Op::Rewrite);
-        let of_pages = of.stage == Stage::Pages;
-        let (issuer, sync) = if of_pages {
-            self.page_issuer(slot)
-        } else if self.cache.is_some() && self.is_buffered(of.worker) {
+        if of.stage != Stage::Pages && self.cache.is_some() && self.is_buffered(of.worker) {
             return self.issue_buffered(slot);
-        } else {
-            let sync = self.rules.kernel.direct_writes_are_sync();
-            (self.load.issuer(slot), sync)
-        };
-        let discard = request.op == Op::Trim;
-        let manner = Manner {
-            write,
-            discard,
-            sync: !write || (sync && !discard),
-        };
+        }
+        let request = of.request;
+        let (issuer, manner) = self.manner_of(slot);
+        let write = manner.write;
         let (offset, len) = (
             self.rules.partition_start + request.offset,
             u64::from(request.len),
@@ -742,6 +738,26 @@ impl Engine {
         if write && !fabric.superblock.active {
             return self.mark_superblock(slot);
         }
+        if let Some(rebuild) = &mut fabric.rebuild
+            && !rebuild.enter(slot, write, offset)
+        {
+            return Ok(());
+        }
+        self.issue_admitted(slot, plugged)
+    }
+
+    /// Sends a request of the load to the array's members, past the barrier of a rebuild.
+    fn issue_admitted(&mut self, slot: u32, plugged: bool) -> Result<(), SimError> {
+        let (issuer, manner) = self.manner_of(slot);
+        let request = self.load.slots[slot as usize].request;
+        let (offset, len) = (
+            self.rules.partition_start + request.offset,
+            u64::from(request.len),
+        );
+        let write = manner.write;
+        let Target::Array(fabric) = &mut self.target else {
+            return Ok(());
+        };
         if fabric.uses_stripes(write) {
             return self.issue_rows(slot, (write, manner.sync), offset, len);
         }
@@ -756,6 +772,36 @@ impl Engine {
             }));
         }
         Ok(())
+    }
+
+    /// True if the stripe cache has rows for md's thread.
+    fn has_rows(&self) -> bool {
+        match &self.target {
+            Target::Array(fabric) => fabric.stripes.as_ref().is_some_and(|of| of.has_work()),
+            Target::Drive { .. } => false,
+        }
+    }
+
+    /// Who sends a request of the load, and how.
+    #[inline]
+    fn manner_of(&self, slot: u32) -> (Issuer, Manner) {
+        let of = &self.load.slots[slot as usize];
+        let write = !matches!(of.request.op, Op::Read | Op::Rewrite);
+        let (issuer, sync) = if of.stage == Stage::Pages {
+            self.page_issuer(slot)
+        } else {
+            (
+                self.load.issuer(slot),
+                self.rules.kernel.direct_writes_are_sync(),
+            )
+        };
+        let discard = of.request.op == Op::Trim;
+        let manner = Manner {
+            write,
+            discard,
+            sync: !write || (sync && !discard),
+        };
+        (issuer, manner)
     }
 
     /// Sends a stretch of the array to its members; the number of bios, and one for a rest that is sent later.
@@ -827,11 +873,16 @@ impl Engine {
         if fabric.superblock.left > 0 {
             return Ok(());
         }
+        self.write_superblocks();
+        Ok(())
+    }
+
+    fn write_superblocks(&mut self) {
         let members = self.flush_drives(Superblock::SLOT);
         if let Target::Array(fabric) = &mut self.target {
+            fabric.superblock.flushed.fill(false);
             fabric.superblock.left = members;
         }
-        Ok(())
     }
 
     /// A flush or write of a member's superblock is done.
@@ -862,7 +913,14 @@ impl Engine {
         if fabric.superblock.left > 0 {
             return Ok(());
         }
-        fabric.superblock.active = true;
+        // What md notes during a rebuild leaves the array clean.
+        fabric.superblock.active |= !fabric.superblock.writers.is_empty();
+        for unit in std::mem::take(&mut fabric.superblock.units) {
+            self.write_unit(unit)?;
+        }
+        let Target::Array(fabric) = &mut self.target else {
+            return Ok(());
+        };
         let mut writers = std::mem::take(&mut fabric.superblock.writers)
             .into_iter()
             .peekable();
@@ -923,6 +981,9 @@ impl Engine {
 
     /// md's thread: what the rows in its list need.
     fn handle_rows(&mut self, yields: bool) -> Result<(), SimError> {
+        if self.is_rebuilding && self.has_rows() && self.md_thread_is_noting() {
+            return Ok(());
+        }
         loop {
             let mut rows = ROWS_AT_ONCE;
             while let Some(requests) = self.next_rows(&mut rows)? {
@@ -970,12 +1031,7 @@ impl Engine {
             return Ok(());
         };
         let slot = stripes.work_mut(requests.work).slot;
-        let worker = self.load.slots[slot as usize].worker as usize;
-        let stream = self.load.workers[worker].stream;
-        let issuer = Issuer {
-            priority: self.load.streams[stream].issuer_priority,
-            ..Issuer::kernel(self.md_thread())
-        };
+        let issuer = self.issuer_of_rows(slot);
         let manner = Manner {
             write: requests.write,
             discard: false,
@@ -987,6 +1043,9 @@ impl Engine {
         while let Some(member) = members.iter().last() {
             members.remove(member);
             let part = (member, requests.offset, requests.len);
+            if slot == Stripes::REBUILD {
+                self.count_rebuild(member, requests.len);
+            }
             bios += self.send_member(Owner::Rows(requests.work), issuer, part, manner, true)?;
         }
         if let Target::Array(fabric) = &mut self.target
@@ -996,6 +1055,34 @@ impl Engine {
             if bios == 0 {
                 stripes.step_done(requests.work);
             }
+        }
+        Ok(())
+    }
+
+    /// md's thread, with the priority of the request that it works for.
+    fn issuer_of_rows(&self, slot: u32) -> Issuer {
+        let kernel = Issuer::kernel(self.md_thread());
+        if slot == Stripes::REBUILD {
+            return kernel;
+        }
+        let worker = self.load.slots[slot as usize].worker as usize;
+        let stream = self.load.workers[worker].stream;
+        Issuer {
+            priority: self.load.streams[stream].issuer_priority,
+            ..kernel
+        }
+    }
+
+    /// A row that the stripe cache has finished.
+    fn row_done(&mut self, slot: u32) -> Result<(), SimError> {
+        if slot != Stripes::REBUILD {
+            return self.part_done(slot);
+        }
+        if let Target::Array(fabric) = &mut self.target
+            && let Some(rebuild) = &mut fabric.rebuild
+        {
+            rebuild.end(self.now_ns, STRIPE_BLOCK);
+            return self.rebuild_went_on();
         }
         Ok(())
     }
@@ -1076,7 +1163,7 @@ impl Engine {
             Owner::Load(slot) => self.part_done(slot),
             Owner::Rows(id) => self.rows_part_done(id),
             Owner::Superblock => self.superblock_step(queue, true),
-            Owner::Rebuild(unit) => self.unit_part_done(queue, unit, bio.request.blocks),
+            Owner::Rebuild(unit) => self.unit_part_done(unit),
         }
     }
 
@@ -1101,6 +1188,10 @@ impl Engine {
         if at.left > 0 {
             return Ok(());
         }
+        if self.is_rebuilding && matches!(at.stage, Stage::Data | Stage::Pages) {
+            self.leave_barrier(slot)?;
+        }
+        let at = &mut self.load.slots[slot as usize];
         if at.stage == Stage::Pages {
             self.pages_done(slot);
             return Ok(());
@@ -1355,39 +1446,69 @@ impl Engine {
         Ok(())
     }
 
-    /// Begins as much of the rebuild as is allowed.
+    /// md's thread for the rebuild goes as far as it can.
     fn work_on_rebuild(&mut self) -> Result<(), SimError> {
         loop {
+            let queues = &self.queues;
             let Target::Array(fabric) = &mut self.target else {
                 return Ok(());
             };
             let Some(rebuild) = &mut fabric.rebuild else {
                 return Ok(());
             };
-            let queues = &self.queues;
-            let Some(unit) = rebuild.begin(self.now_ns, |member| queues[member].figures.blocks())
-            else {
-                return Ok(());
-            };
-            let (offset, len) = (
-                rebuild.units[unit as usize].offset,
-                rebuild.units[unit as usize].len,
-            );
-            let mut requests = std::mem::take(&mut self.requests);
-            fabric.rebuild_reads(offset, len, &mut requests)?;
-            let issuer = Issuer::kernel(self.md_thread() + 1);
-            let mut bios = 0;
-            for request in &requests {
-                let part = (request.member, request.offset, request.len);
-                bios +=
-                    self.send_member(Owner::Rebuild(unit), issuer, part, Manner::READ, false)?;
+            match rebuild.step(self.now_ns, |member| queues[member].figures.blocks()) {
+                Step::Wait => return Ok(()),
+                Step::Unit(unit) => self.read_unit(unit)?,
+                Step::Row { offset, waited } => {
+                    if !fabric.add_rebuilt_row(self.now_ns, offset, waited)? && waited {
+                        return Ok(());
+                    }
+                }
+                Step::HandOver => fabric.hand_over_row(),
+                Step::Note => fabric.note_rebuild(),
             }
-            requests.clear();
-            self.requests = requests;
-            self.set_unit(unit, bios, false);
-            if bios == 0 {
-                self.write_unit(unit)?;
-            }
+        }
+    }
+
+    /// What md's thread does before it works on anything: it writes the superblocks if the rebuild has noted how far it is
+    /// (`md_check_recovery`). True while it does that, and nothing else.
+    fn md_thread_is_noting(&mut self) -> bool {
+        let Target::Array(fabric) = &mut self.target else {
+            return false;
+        };
+        if fabric.superblock.left == 0 && std::mem::take(&mut fabric.superblock.is_noted) {
+            self.write_superblocks();
+        }
+        matches!(&self.target, Target::Array(fabric) if fabric.superblock.left > 0)
+    }
+
+    fn read_unit(&mut self, unit: u32) -> Result<(), SimError> {
+        let Target::Array(fabric) = &mut self.target else {
+            return Ok(());
+        };
+        let mut requests = std::mem::take(&mut self.requests);
+        fabric.rebuild_reads(unit, &mut requests)?;
+        let issuer = Issuer::kernel(self.md_thread() + 1);
+        let mut bios = 0;
+        for request in &requests {
+            let part = (request.member, request.offset, request.len);
+            self.count_rebuild(request.member, request.len);
+            bios += self.send_member(Owner::Rebuild(unit), issuer, part, Manner::READ, true)?;
+        }
+        requests.clear();
+        self.requests = requests;
+        self.set_unit(unit, bios, false);
+        if bios == 0 {
+            self.write_unit(unit)?;
+        }
+        Ok(())
+    }
+
+    fn count_rebuild(&mut self, member: u32, bytes: u64) {
+        if let Target::Array(fabric) = &mut self.target
+            && let Some(rebuild) = &mut fabric.rebuild
+        {
+            rebuild.count_own(member as usize, bytes);
         }
     }
 
@@ -1395,42 +1516,43 @@ impl Engine {
         if let Target::Array(fabric) = &mut self.target
             && let Some(rebuild) = &mut fabric.rebuild
         {
-            let of = &mut rebuild.units[unit as usize];
+            let of = rebuild.units.get_mut(unit);
             of.left = left;
             of.writing = writing;
         }
     }
 
+    /// md's thread writes what was read; while it writes superblocks, units wait for it.
     fn write_unit(&mut self, unit: u32) -> Result<(), SimError> {
-        let Target::Array(fabric) = &self.target else {
+        let is_noting = self.md_thread_is_noting();
+        let Target::Array(fabric) = &mut self.target else {
             return Ok(());
         };
+        if is_noting {
+            fabric.superblock.units.push(unit);
+            return Ok(());
+        }
         let Some(rebuild) = &fabric.rebuild else {
             return Ok(());
         };
-        let of = rebuild.units[unit as usize];
+        let of = *rebuild.units.get(unit);
         let part = (rebuild.member, of.offset, of.len);
-        let issuer = Issuer::kernel(self.md_thread() + 1);
-        let bios = self.send_member(
-            Owner::Rebuild(unit),
-            issuer,
-            part,
-            Manner::WRITE_BACK,
-            false,
-        )?;
+        self.count_rebuild(part.0, part.2);
+        let issuer = Issuer::kernel(self.md_thread());
+        let bios =
+            self.send_member(Owner::Rebuild(unit), issuer, part, Manner::WRITE_BACK, true)?;
         self.set_unit(unit, bios, true);
         Ok(())
     }
 
-    fn unit_part_done(&mut self, queue: usize, unit: u32, blocks: u32) -> Result<(), SimError> {
+    fn unit_part_done(&mut self, unit: u32) -> Result<(), SimError> {
         let Target::Array(fabric) = &mut self.target else {
             return Ok(());
         };
         let Some(rebuild) = &mut fabric.rebuild else {
             return Ok(());
         };
-        rebuild.count_own(queue, blocks);
-        let of = &mut rebuild.units[unit as usize];
+        let of = rebuild.units.get_mut(unit);
         of.left -= 1;
         if of.left > 0 {
             return Ok(());
@@ -1438,12 +1560,36 @@ impl Engine {
         if !of.writing {
             return self.write_unit(unit);
         }
-        rebuild.end(self.now_ns, unit);
-        if rebuild.is_finished() {
+        rebuild.end_unit(self.now_ns, unit);
+        self.rebuild_went_on()
+    }
+
+    /// A part of the rebuild, or a request that held it up, is done: who waited at the barrier goes first.
+    fn rebuild_went_on(&mut self) -> Result<(), SimError> {
+        while let Target::Array(fabric) = &mut self.target
+            && let Some(rebuild) = &mut fabric.rebuild
+            && let Some(slot) = rebuild.admitted()
+        {
+            self.issue_admitted(slot, false)?;
+        }
+        if let Target::Array(fabric) = &mut self.target
+            && fabric.rebuild.as_ref().is_some_and(Rebuild::is_finished)
+        {
             fabric.end_rebuild();
-            return Ok(());
         }
         self.work_on_rebuild()
+    }
+
+    /// A request of the load that had passed the barrier is done.
+    fn leave_barrier(&mut self, slot: u32) -> Result<(), SimError> {
+        let offset = self.rules.partition_start + self.load.slots[slot as usize].request.offset;
+        if let Target::Array(fabric) = &mut self.target
+            && let Some(rebuild) = &mut fabric.rebuild
+        {
+            rebuild.leave(offset);
+            return self.rebuild_went_on();
+        }
+        Ok(())
     }
 
     fn figures(mut self, workload: &Workload) -> Result<SimFigures, SimError> {

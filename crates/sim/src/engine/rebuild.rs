@@ -1,14 +1,18 @@
-//! A member that is being rebuilt beside the load, at md's pace (`md_do_sync`, `is_mddev_idle`).
+//! A member that is being rebuilt beside the load: md's thread for it (`md_do_sync`) and its turns with the load.
+//!
+//! Linux 6.1 `drivers/md/md.c` (`md_do_sync`, `is_mddev_idle`), `raid1.c` and `raid10.c` (`raise_barrier`,
+//! `wait_barrier`, `raid1_sync_request`, `raid10_sync_request`), `raid5.c` (`raid5_sync_request`). Mirrors are rebuilt in
+//! units of 64 KiB, parity arrays in rows of 4 KiB of the stripe cache.
 
-use std::collections::VecDeque;
-
+use super::slab::Slab;
 use crate::figures::RebuildFigures;
 use crate::kernel::Kernel;
 
 /// `RESYNC_BLOCK_SIZE`, bytes.
-pub(crate) const UNIT: u64 = 64 * 1024;
-/// Units under way: `RESYNC_DEPTH` of RAID1 and RAID10; the stripe cache of RAID5 and RAID6.
-pub(crate) const DEPTH: usize = 32;
+const UNIT: u64 = 64 * 1024;
+/// `RESYNC_DEPTH` of RAID1, and of RAID10: units that hold the barrier.
+const RAID1_DEPTH: u32 = 32;
+const RAID10_DEPTH: u32 = 512;
 /// Interval between two checks of the speed (`window` of `md_do_sync`), bytes.
 const WINDOW: u64 = 128 * 1024;
 /// `SYNC_MARKS`, `SYNC_MARK_STEP`.
@@ -16,8 +20,24 @@ const MARKS: usize = 10;
 const MARK_NS: u64 = 3_000_000_000;
 /// Pause of a rebuild that is too fast.
 const SLEEP_NS: u64 = 500_000_000;
-/// Blocks of others within a window that still count as idle.
-const IDLE_BLOCKS: u64 = 64;
+/// A tick of the kernel's timer at HZ = 250. `schedule_timeout(1)` ends at the second tick from now: the timer wheel rounds up.
+const TICK_NS: u64 = 4_000_000;
+/// Blocks of others since the last check that still count as idle.
+const IDLE_BLOCKS: i64 = 64;
+/// md notes how far it is after each 16th of the member (`curr_resync_completed`), or after 10 minutes.
+const NOTES: u64 = 16;
+const NOTE_NS: u64 = 600_000_000_000;
+
+/// How an array is rebuilt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Method {
+    /// By rows of the stripe cache.
+    Rows,
+    /// By units; reads of the load do not wait for them, and writes only in the same bucket.
+    Buckets,
+    /// By units no longer than this; the load and the rebuild take turns.
+    Turns { longest: u64 },
+}
 
 /// A stretch of the member.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +47,99 @@ pub(crate) struct Unit {
     /// Reads, then the write, that are not done.
     pub(crate) left: u32,
     pub(crate) writing: bool,
-    pub(crate) done: bool,
+}
+
+/// What md's thread for the rebuild does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    Wait,
+    /// It begins this unit.
+    Unit(u32),
+    /// It wants a head of the stripe cache for the row at this offset; `waited`: the cache was full before.
+    Row {
+        offset: u64,
+        waited: bool,
+    },
+    /// It hands over the row that it got after waiting.
+    HandOver,
+    /// It has noted how far it is: md's thread writes the superblocks.
+    Note,
+}
+
+/// Where md's thread for the rebuild is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Next,
+    /// Until nothing of its own is under way, then it notes how far it is.
+    Noting,
+    /// Others wait at the barrier: it lets them go first.
+    Yields(u64),
+    /// Until nobody waits at the barrier.
+    Raises,
+    /// The barrier is up; until the load's requests are done.
+    Raised,
+    /// Until the stripe cache has a head.
+    Blocked,
+    /// It has a head, after waiting for one.
+    Holds(u64),
+    /// It has begun a unit or row.
+    Begun,
+    Sleeps(u64),
+    /// Until nothing of its own is under way.
+    Drains,
+}
+
+/// The barrier between the load and the rebuild, one for the array or one for each of the buckets.
+#[derive(Debug)]
+struct Barrier {
+    /// Units of the rebuild.
+    raised: Vec<u32>,
+    /// Requests of the load.
+    pending: Vec<u32>,
+    /// Slots that wait, with their bucket.
+    waiting: Vec<(u32, usize)>,
+    method: Method,
+}
+
+/// `BARRIER_BUCKETS_NR`, `BARRIER_UNIT_SECTOR_BITS` in bytes.
+const BUCKETS_BITS: u32 = 10;
+const BUCKET_BITS: u32 = 26;
+
+impl Barrier {
+    fn new(method: Method) -> Barrier {
+        let buckets = match method {
+            Method::Buckets => 1 << BUCKETS_BITS,
+            _ => 1,
+        };
+        Barrier {
+            raised: vec![0; buckets],
+            pending: vec![0; buckets],
+            waiting: Vec::new(),
+            method,
+        }
+    }
+
+    /// `sector_to_idx`, `hash_long`.
+    fn bucket(&self, offset: u64) -> usize {
+        match self.method {
+            Method::Buckets => {
+                let hash = (offset >> BUCKET_BITS).wrapping_mul(0x61C8_8646_80B5_83EB);
+                (hash >> (64 - BUCKETS_BITS)) as usize
+            }
+            _ => 0,
+        }
+    }
+
+    fn depth(&self) -> u32 {
+        match self.method {
+            Method::Buckets => RAID1_DEPTH,
+            _ => RAID10_DEPTH,
+        }
+    }
+
+    fn is_waited_at(&self, bucket: usize) -> bool {
+        self.waiting.iter().any(|&(_, of)| of == bucket)
+    }
 }
 
 /// The rebuild.
@@ -35,31 +147,32 @@ pub(crate) struct Unit {
 pub(crate) struct Rebuild {
     pub(crate) member: u32,
     size: u64,
+    method: Method,
+    state: State,
+    barrier: Barrier,
+    pub(crate) units: Slab<Unit>,
     /// Start of the next unit.
     next: u64,
-    /// Units under way, by slot, and their order.
-    pub(crate) units: Vec<Unit>,
-    free: Vec<u32>,
-    order: VecDeque<u32>,
+    under_way: u64,
+    /// Below this md has noted that the member is complete.
+    completed: u64,
+    noted_ns: u64,
     speed_min: u64,
     speed_max: u64,
     /// Sleeps when it finds others at work; since 4.1 it waits for its own requests instead.
     sleeps: bool,
     last_check: u64,
-    marks: VecDeque<(u64, u64)>,
-    last_blocks: Vec<u64>,
-    own_blocks: Vec<u64>,
-    paused: Pause,
+    /// Times and bytes that were done (`resync_mark`), in turn.
+    marks: [(u64, u64); MARKS],
+    mark: usize,
+    /// The mark from which the speed counts.
+    since: (u64, u64),
+    /// Blocks of others at the last time when they were found at work (`last_events`).
+    last_blocks: Vec<i64>,
+    /// Its own blocks, counted when they are sent (`sync_io`).
+    own_blocks: Vec<i64>,
     done_bytes: u64,
     finished_ns: Option<u64>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pause {
-    No,
-    Until(u64),
-    /// Until what is under way is done.
-    Drain,
 }
 
 impl Rebuild {
@@ -68,154 +181,265 @@ impl Rebuild {
         member: u32,
         size: u64,
         members: usize,
-        speed_min: u64,
-        speed_max: u64,
+        (speed_min, speed_max): (u64, u64),
+        method: Method,
         kernel: Kernel,
     ) -> Rebuild {
-        let idle = Unit {
-            offset: 0,
-            len: 0,
-            left: 0,
-            writing: false,
-            done: false,
-        };
         Rebuild {
             member,
             size,
+            method,
+            state: State::Next,
+            barrier: Barrier::new(method),
+            units: Slab::with_capacity(RAID1_DEPTH as usize),
             next: 0,
-            units: vec![idle; DEPTH],
-            free: (0..DEPTH as u32).rev().collect(),
-            order: VecDeque::with_capacity(DEPTH),
+            under_way: 0,
+            completed: 0,
+            noted_ns: 0,
             speed_min,
             speed_max,
             sleeps: kernel < Kernel::new(4, 1, 0),
             last_check: 0,
-            marks: VecDeque::from([(0, 0)]),
+            marks: [(0, 0); MARKS],
+            mark: 0,
+            since: (0, 0),
             last_blocks: vec![0; members],
             own_blocks: vec![0; members],
-            paused: Pause::No,
             done_bytes: 0,
             finished_ns: None,
         }
     }
 
-    /// Below this every byte of the member is good.
+    /// Below this every byte of the member serves reads (`recovery_offset`).
     pub(crate) fn recovered(&self) -> u64 {
-        self.order
-            .front()
-            .map_or(self.next, |&unit| self.units[unit as usize].offset)
+        self.completed
     }
 
     pub(crate) fn is_finished(&self) -> bool {
         self.finished_ns.is_some()
     }
 
-    /// Time of its next check; `None`: when one of its requests is done, or never.
+    /// When it wakes by itself.
     pub(crate) fn wakes_ns(&self) -> Option<u64> {
-        match self.paused {
-            Pause::Until(at_ns) => Some(at_ns),
+        match self.state {
+            State::Yields(at_ns) | State::Holds(at_ns) | State::Sleeps(at_ns) => Some(at_ns),
             _ => None,
         }
     }
 
-    /// A unit to begin now. `blocks`: the blocks that each drive has moved so far.
-    pub(crate) fn begin(
-        &mut self,
-        now_ns: u64,
-        mut blocks: impl FnMut(usize) -> u64,
-    ) -> Option<u32> {
-        match self.paused {
-            Pause::Until(at_ns) if now_ns < at_ns => return None,
-            Pause::Drain if !self.order.is_empty() => return None,
-            Pause::No if self.free.is_empty() => return None,
-            _ => {}
+    /// The next step at `now_ns`. `blocks`: the blocks that each drive has moved so far.
+    pub(crate) fn step(&mut self, now_ns: u64, blocks: impl Fn(usize) -> u64) -> Step {
+        loop {
+            let bucket = self.barrier.bucket(self.next);
+            let state = match self.state {
+                State::Yields(at_ns) | State::Holds(at_ns) | State::Sleeps(at_ns)
+                    if now_ns < at_ns =>
+                {
+                    return Step::Wait;
+                }
+                State::Noting | State::Drains if self.under_way > 0 => return Step::Wait,
+                State::Raises if self.barrier.is_waited_at(bucket) => return Step::Wait,
+                State::Raised
+                    if self.barrier.pending[bucket] > 0
+                        || self.barrier.raised[bucket] >= self.barrier.depth() =>
+                {
+                    return Step::Wait;
+                }
+                State::Next if self.next >= self.size => return Step::Wait,
+                State::Next if self.has_to_note(now_ns) => State::Noting,
+                State::Next => self.begins(now_ns, bucket),
+                State::Noting => {
+                    self.completed = self.next;
+                    self.noted_ns = now_ns;
+                    self.state = self.begins(now_ns, bucket);
+                    return Step::Note;
+                }
+                State::Yields(_) => State::Raises,
+                State::Raises if self.method == Method::Rows => {
+                    return Step::Row {
+                        offset: self.next,
+                        waited: false,
+                    };
+                }
+                State::Blocked => {
+                    return Step::Row {
+                        offset: self.next,
+                        waited: true,
+                    };
+                }
+                State::Raises => {
+                    self.barrier.raised[bucket] += 1;
+                    State::Raised
+                }
+                State::Raised => {
+                    self.state = State::Begun;
+                    return Step::Unit(self.begin_unit());
+                }
+                State::Holds(_) => {
+                    self.state = State::Begun;
+                    return Step::HandOver;
+                }
+                State::Begun => self.after(now_ns, &blocks),
+                State::Sleeps(_) => self.pace(now_ns, &blocks),
+                State::Drains => State::Next,
+            };
+            self.state = state;
         }
-        // After a sleep it checks again; after a wait for its own requests it goes on.
-        let slept = matches!(self.paused, Pause::Until(_));
-        self.paused = Pause::No;
-        if self.next >= self.size {
-            return None;
+    }
+
+    fn begins(&self, now_ns: u64, bucket: usize) -> State {
+        match self.barrier.is_waited_at(bucket) {
+            true => State::Yields(next_tick(now_ns)),
+            false => State::Raises,
         }
-        if self.next >= self.last_check + WINDOW || slept {
-            self.last_check = self.next;
-            self.mark(now_ns);
-            self.paused = self.pace(now_ns, &mut blocks);
-            match self.paused {
-                Pause::No => {}
-                // Nothing to wait for: it goes on.
-                Pause::Drain if self.order.is_empty() => self.paused = Pause::No,
-                _ => return None,
-            }
-        }
-        let id = self.free.pop()?;
-        let len = UNIT.min(self.size - self.next);
-        self.units[id as usize] = Unit {
+    }
+
+    fn has_to_note(&self, now_ns: u64) -> bool {
+        self.next - self.completed > self.size / NOTES || now_ns >= self.noted_ns + NOTE_NS
+    }
+
+    fn begin_unit(&mut self) -> u32 {
+        let longest = match self.method {
+            Method::Turns { longest } => longest.min(UNIT),
+            _ => UNIT,
+        };
+        let len = (longest - self.next % longest).min(self.size - self.next);
+        let unit = self.units.add(Unit {
             offset: self.next,
             len,
             left: 0,
             writing: false,
-            done: false,
+        });
+        self.next += len;
+        self.under_way += len;
+        unit
+    }
+
+    /// The row that it wanted has a head, or has none. If it waited for the head it sleeps before it hands it over.
+    pub(crate) fn row_placed(&mut self, now_ns: u64, placed: bool, len: u64) {
+        if !placed {
+            self.state = State::Blocked;
+            return;
+        }
+        self.state = match self.state {
+            State::Blocked => State::Holds(next_tick(now_ns)),
+            _ => State::Begun,
         };
         self.next += len;
-        self.order.push_back(id);
-        Some(id)
+        self.under_way += len;
     }
 
-    fn mark(&mut self, now_ns: u64) {
-        let latest = self.marks.back().map_or(0, |mark| mark.0);
-        if now_ns >= latest + MARK_NS {
-            if self.marks.len() >= MARKS {
-                self.marks.pop_front();
-            }
-            self.marks.push_back((now_ns, self.done_bytes));
+    /// A unit or row has begun: it looks at its speed after each window.
+    fn after(&mut self, now_ns: u64, blocks: &impl Fn(usize) -> u64) -> State {
+        if self.last_check + WINDOW > self.next || self.next >= self.size {
+            return State::Next;
         }
+        self.last_check = self.next;
+        self.pace(now_ns, blocks)
     }
 
-    fn pace(&mut self, now_ns: u64, blocks: &mut impl FnMut(usize) -> u64) -> Pause {
-        let (since_ns, since_bytes) = self.marks.front().copied().unwrap_or_default();
+    fn pace(&mut self, now_ns: u64, blocks: &impl Fn(usize) -> u64) -> State {
+        let latest_ns = self.marks[self.mark].0;
+        let next = (self.mark + 1) % MARKS;
+        if now_ns >= latest_ns + MARK_NS {
+            self.since = std::mem::replace(&mut self.marks[next], (now_ns, self.done_bytes));
+            self.mark = next;
+        }
+        let (since_ns, since_bytes) = self.since;
         let seconds = (now_ns - since_ns) / 1_000_000_000 + 1;
         let speed = (self.done_bytes - since_bytes) / seconds + 1;
         if speed <= self.speed_min {
-            return Pause::No;
+            return State::Next;
         }
         if speed > self.speed_max {
-            return Pause::Until(now_ns + SLEEP_NS);
+            return State::Sleeps(now_ns + SLEEP_NS);
         }
+        match (self.finds_idle(blocks), self.sleeps) {
+            (true, _) => State::Next,
+            (false, true) => State::Sleeps(now_ns + SLEEP_NS),
+            (false, false) => State::Drains,
+        }
+    }
+
+    /// `is_mddev_idle`: its own requests count when they are sent, all when they are done. So what it has under way hides as
+    /// many blocks of others.
+    fn finds_idle(&mut self, blocks: &impl Fn(usize) -> u64) -> bool {
         let mut idle = true;
         for member in 0..self.last_blocks.len() {
-            let others = blocks(member).saturating_sub(self.own_blocks[member]);
-            if others > self.last_blocks[member] + IDLE_BLOCKS {
+            let others = blocks(member) as i64 - self.own_blocks[member];
+            if others - self.last_blocks[member] > IDLE_BLOCKS {
                 self.last_blocks[member] = others;
                 idle = false;
             }
         }
-        match (idle, self.sleeps) {
-            (true, _) => Pause::No,
-            (false, true) => Pause::Until(now_ns + SLEEP_NS),
-            (false, false) => Pause::Drain,
-        }
+        idle
     }
 
     /// Its own requests do not count as work of others.
-    pub(crate) fn count_own(&mut self, member: usize, blocks: u32) {
+    pub(crate) fn count_own(&mut self, member: usize, bytes: u64) {
         if let Some(own) = self.own_blocks.get_mut(member) {
-            *own += u64::from(blocks);
+            *own += (bytes / 512) as i64;
         }
     }
 
     /// A unit is written.
-    pub(crate) fn end(&mut self, now_ns: u64, id: u32) {
-        self.units[id as usize].done = true;
-        self.done_bytes += self.units[id as usize].len;
-        while let Some(&first) = self.order.front()
-            && self.units[first as usize].done
-        {
-            self.order.pop_front();
-            self.free.push(first);
-        }
+    pub(crate) fn end_unit(&mut self, now_ns: u64, id: u32) {
+        let Unit { offset, len, .. } = *self.units.get(id);
+        self.units.remove(id);
+        let bucket = self.barrier.bucket(offset);
+        self.barrier.raised[bucket] -= 1;
+        self.end(now_ns, len);
+    }
+
+    /// So many bytes are written.
+    pub(crate) fn end(&mut self, now_ns: u64, len: u64) {
+        self.under_way -= len;
+        self.done_bytes += len;
         if self.done_bytes >= self.size {
+            self.completed = self.size;
             self.finished_ns = Some(now_ns);
         }
+    }
+
+    /// A request of the load arrives: true if it may go on; otherwise it waits at the barrier.
+    pub(crate) fn enter(&mut self, slot: u32, write: bool, offset: u64) -> bool {
+        let bucket = self.barrier.bucket(offset);
+        let waits = match self.method {
+            Method::Rows => return true,
+            Method::Buckets => write && self.barrier.raised[bucket] > 0,
+            Method::Turns { .. } => self.barrier.raised[bucket] > 0,
+        };
+        if waits {
+            self.barrier.waiting.push((slot, bucket));
+        } else {
+            self.barrier.pending[bucket] += 1;
+        }
+        !waits
+    }
+
+    /// A request of the load that went on is done.
+    pub(crate) fn leave(&mut self, offset: u64) {
+        if self.method != Method::Rows {
+            let bucket = self.barrier.bucket(offset);
+            let pending = &mut self.barrier.pending[bucket];
+            *pending = pending.saturating_sub(1);
+        }
+    }
+
+    /// A request that waited and may go on now.
+    pub(crate) fn admitted(&mut self) -> Option<u32> {
+        let Barrier {
+            raised,
+            pending,
+            waiting,
+            ..
+        } = &mut self.barrier;
+        let at = waiting
+            .iter()
+            .position(|&(_, bucket)| raised[bucket] == 0)?;
+        let (slot, bucket) = waiting.remove(at);
+        pending[bucket] += 1;
+        Some(slot)
     }
 
     pub(crate) fn figures(&self) -> RebuildFigures {
@@ -226,4 +450,9 @@ impl Rebuild {
             finished_ns: self.finished_ns,
         }
     }
+}
+
+/// The end of `schedule_timeout_uninterruptible(1)`.
+fn next_tick(now_ns: u64) -> u64 {
+    (now_ns / TICK_NS + 2) * TICK_NS
 }

@@ -157,6 +157,8 @@ pub(crate) struct Stripes {
     is_plugged: bool,
     wants_timer: bool,
     pending: VecDeque<Pending>,
+    /// A row that the rebuild has got and not handed over.
+    in_hand: Option<u32>,
 }
 
 impl Stripes {
@@ -184,11 +186,49 @@ impl Stripes {
             is_plugged: false,
             wants_timer: false,
             pending: VecDeque::with_capacity(64),
+            in_hand: None,
         };
         for _ in 0..heads {
             stripes.grow();
         }
         stripes
+    }
+
+    /// Stands for a slot in rows that the rebuild works on.
+    pub(crate) const REBUILD: u32 = u32::MAX;
+
+    /// Gives a row that is to be rebuilt a head; false if none is free. `kept`: it is handed to md's thread later.
+    pub(crate) fn place_rebuilt(&mut self, rows: Rows, kept: bool) -> bool {
+        let Some(head) = self.head_of(&rows) else {
+            self.unplug();
+            return false;
+        };
+        let of = Pending {
+            slot: Stripes::REBUILD,
+            write: true,
+            sync: false,
+            rows,
+        };
+        let id = self.add_work(head, of, rows);
+        if self.queue_on(head, id) {
+            match kept {
+                true => self.in_hand = Some(id),
+                false => self.list(id),
+            }
+        }
+        true
+    }
+
+    /// The rebuild hands over the row that it has in hand.
+    pub(crate) fn hand_over(&mut self) {
+        if let Some(id) = self.in_hand.take() {
+            self.list(id);
+        }
+    }
+
+    /// True if md's thread has rows to handle.
+    pub(crate) fn has_work(&self) -> bool {
+        !self.handle.is_empty()
     }
 
     /// `grow_one_stripe`.
@@ -286,7 +326,24 @@ impl Stripes {
     }
 
     fn attach(&mut self, head: u32, of: Pending, rows: Rows) {
-        let id = self.work.add(Work {
+        let id = self.add_work(head, of, rows);
+        let may_read = of.sync && self.rules.sync_at_once;
+        if of.write
+            && let Some(kept) = self.open_write(head, &rows)
+        {
+            self.join(kept, id, may_read);
+            return;
+        }
+        if may_read && of.write {
+            self.may_read(id);
+        }
+        if self.queue_on(head, id) {
+            self.plug(id);
+        }
+    }
+
+    fn add_work(&mut self, head: u32, of: Pending, rows: Rows) -> u32 {
+        self.work.add(Work {
             slot: of.slot,
             write: of.write,
             rows,
@@ -301,25 +358,17 @@ impl Stripes {
             next: NONE,
             batched: NONE,
             joined: NONE,
-        });
-        let may_read = of.sync && self.rules.sync_at_once;
-        if of.write
-            && let Some(kept) = self.open_write(head, &rows)
-        {
-            self.join(kept, id, may_read);
-            return;
-        }
-        if may_read && of.write {
-            self.may_read(id);
-        }
+        })
+    }
+
+    /// Puts work behind the other work on its row; true if there is none.
+    fn queue_on(&mut self, head: u32, id: u32) -> bool {
         let of = &mut self.heads[head as usize];
         match std::mem::replace(&mut of.last, id) {
-            NONE => {
-                of.first = id;
-                self.plug(id);
-            }
+            NONE => of.first = id,
             last => self.work.get_mut(last).next = id,
         }
+        self.heads[head as usize].first == id
     }
 
     /// Adds the blocks of a write to one that has not been begun; if it was delayed, it may have all blocks now.
@@ -485,7 +534,9 @@ impl Stripes {
         }
         let work = self.work.get(last);
         let taken = work.rows.full.with(&work.rows.partial);
-        let is_open = work.write && matches!(work.stage, Step::New | Step::Reading(_));
+        let is_open = work.write
+            && work.slot != Stripes::REBUILD
+            && matches!(work.stage, Step::New | Step::Reading(_));
         let is_apart = taken.common(&rows.full.with(&rows.partial)).is_empty();
         (is_open && is_apart).then_some(last)
     }
@@ -515,11 +566,13 @@ impl Stripes {
     }
 
     /// The next row, or batch, for md's thread, which handles `rows` rows at most; rows that are done end here, and the slots
-    /// of their requests go to `done`. `missing`: members without the row's data. `Ok(None)`: no more.
+    /// of their requests go to `done`. `rebuilt`: the member that is being rebuilt. `missing`: members without the row's data.
+    /// `Ok(None)`: no more.
     pub(crate) fn next(
         &mut self,
         rows: &mut u32,
         done: &mut VecDeque<u32>,
+        rebuilt: Option<u32>,
         missing: impl Fn(u64) -> MemberSet,
     ) -> Result<Option<Requests>, ArrayError> {
         while *rows > 0 {
@@ -534,7 +587,7 @@ impl Stripes {
             *rows -= 1;
             if self.work.get(id).stage == Step::Done {
                 self.end(id, done);
-            } else if let Some(requests) = self.handle_row(id, &missing)? {
+            } else if let Some(requests) = self.handle_row(id, rebuilt, &missing)? {
                 return Ok(Some(requests));
             }
         }
@@ -545,6 +598,7 @@ impl Stripes {
     fn handle_row(
         &mut self,
         id: u32,
+        rebuilt: Option<u32>,
         missing: impl Fn(u64) -> MemberSet,
     ) -> Result<Option<Requests>, ArrayError> {
         let work = *self.work.get(id);
@@ -555,14 +609,16 @@ impl Stripes {
         }
         let missing = missing(work.rows.offset + STRIPE_BLOCK);
         let cached = self.heads[work.head as usize].cached;
-        let (reads, writes) = if work.write {
+        let (reads, writes) = if work.slot == Stripes::REBUILD {
+            plan_rebuilt(&work.rows, &cached, &missing, rebuilt)
+        } else if work.write {
             let RowPlan { reads, writes, .. } =
                 work.rows.plan(&cached, &missing, self.rules.write)?;
-            (reads, writes)
+            (reads, with_rebuilt(writes, &work.rows, rebuilt))
         } else {
             (reads(&work.rows, &cached, &missing)?, MemberSet::EMPTY)
         };
-        if !reads.is_empty() && work.write && !work.may_read {
+        if !reads.is_empty() && work.write && !work.may_read && work.slot != Stripes::REBUILD {
             self.delay(id);
             return Ok(None);
         }
@@ -654,7 +710,10 @@ impl Stripes {
         while at != NONE {
             let work = *self.work.get(at);
             let rows = &work.rows;
-            let mut known = rows.full.with(&rows.partial);
+            let mut known = match work.slot {
+                Stripes::REBUILD => rows.members,
+                _ => rows.full.with(&rows.partial),
+            };
             if work.write {
                 known.insert(rows.p);
                 rows.q.into_iter().for_each(|q| known.insert(q));
@@ -686,6 +745,31 @@ fn is_full(work: &Work) -> bool {
     let rows = &work.rows;
     let parities = 1 + u32::from(rows.q.is_some());
     work.write && rows.full.len() + parities == rows.members.len()
+}
+
+/// The rebuild reads all other members and writes the rebuilt one (`handle_parity_checks5`).
+fn plan_rebuilt(
+    rows: &Rows,
+    cached: &MemberSet,
+    missing: &MemberSet,
+    rebuilt: Option<u32>,
+) -> (MemberSet, MemberSet) {
+    let rebuilt: MemberSet = rebuilt.into_iter().collect();
+    let reads = rows.members.without(missing).without(&rebuilt);
+    (reads.without(cached), rebuilt)
+}
+
+/// A write reaches the member that is being rebuilt too (`ops_run_io` asks only whether it is there).
+fn with_rebuilt(mut writes: MemberSet, rows: &Rows, rebuilt: Option<u32>) -> MemberSet {
+    let mut written = rows.full.with(&rows.partial);
+    written.insert(rows.p);
+    rows.q.into_iter().for_each(|q| written.insert(q));
+    if let Some(member) = rebuilt
+        && written.contains(member)
+    {
+        writes.insert(member);
+    }
+    writes
 }
 
 /// Blocks to be read for a read (`need_this_block`): a missing one is computed from all others.

@@ -8,7 +8,7 @@ mod ranges;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use spindle_array::{Array, ArrayConfig, DEFAULT_READ_AHEAD, MemberSet};
+use spindle_array::{Array, ArrayConfig, DEFAULT_READ_AHEAD, Level, MemberSet};
 use spindle_config::Range;
 use spindle_drive::{DataSheet, Device, Drive, FlashState, Server, ServerParams, Settings};
 use spindle_workload::Workload;
@@ -16,7 +16,9 @@ use spindle_workload::Workload;
 use crate::cache::{CacheSetup, PAGE, ReadAheadLimits};
 use crate::controller::{Controller, ControllerSheet, ControllerUnit, Unit};
 use crate::elevator::Scheduler;
-use crate::engine::{Engine, Fabric, Limits, Queue, Rebuild, Rules, Setup, SimOptions, Target};
+use crate::engine::{
+    Engine, Fabric, Limits, Method, Queue, Rebuild, Rules, Setup, SimOptions, Target,
+};
 use crate::error::SimError;
 use crate::figures::SimFigures;
 use crate::kernel::Kernel;
@@ -575,8 +577,8 @@ impl Machine {
                 rebuild.member,
                 size,
                 self.drives.len(),
-                rebuild.speed_min,
-                rebuild.speed_max,
+                (rebuild.speed_min, rebuild.speed_max),
+                rebuild_method(&array),
                 kernel,
             )
         });
@@ -596,6 +598,17 @@ impl Machine {
             rebuild,
         };
         Ok(Fabric::new(array, setup))
+    }
+}
+
+/// How md rebuilds a member: RAID10 within chunks.
+fn rebuild_method(array: &Array) -> Method {
+    match array.level() {
+        level if level.parities() > 0 => Method::Rows,
+        Level::Raid1 => Method::Buckets,
+        _ => Method::Turns {
+            longest: array.chunk().unwrap_or(u64::MAX),
+        },
     }
 }
 
