@@ -14,7 +14,7 @@ extra = $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.tom
 
 AGENT  := build/spindle-agent
 
-.PHONY: help quick agent lab lab-defaults lab-grid recipes review coverage lines test test-rust test-python lint generate docs pages format bench bench-engine bench-agreement bench-bonnie bench-fsync bench-lab lab-exact lab-maps lab-cuts lab-equal fuzz-fio bench-library bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance bench-serve knob-effects deny fuzz mutants release setup clean
+.PHONY: help quick agent lab lab-defaults lab-grid lab-rebuild recipes review coverage lines test test-rust test-python lint generate docs pages format bench bench-engine bench-agreement bench-bonnie bench-fsync bench-lab lab-exact lab-maps lab-cuts lab-equal fuzz-fio bench-library bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance bench-serve knob-effects deny fuzz mutants release setup clean
 
 SECONDS ?= 60
 CRATE ?= array
@@ -94,6 +94,9 @@ lab-defaults: $(VENV)/built ## attributes of 20 new arrays in the lab's kernel, 
 
 lab-grid: $(VENV)/built ## the simulator against the lab's kernel: machines and loads that run both ways (needs `make lab`; 4 CPU minutes): ARGS are passed on
 	$(BIN)/spindle validate grid $(ARGS)
+
+lab-rebuild: $(VENV)/built ## rebuilds beside loads, the simulator against the lab's kernel (needs `make lab`; 3 CPU minutes): ARGS are passed on
+	$(BIN)/spindle validate rebuild $(ARGS)
 
 recipes: $(VENV)/built $(VENV)/test-tools ## every recipe of docs/contributing, applied to a copy (builds the core six times)
 	RECIPES=all $(BIN)/python -m pytest tests/docs/test_recipes.py

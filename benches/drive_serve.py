@@ -155,7 +155,7 @@ class Served:
 
 @contextlib.contextmanager
 def target_of(through: str, served: Served) -> Iterator[str]:
-    """What the tools are given: file, loop device or socket."""
+    """The target of the tools: file, loop device or socket."""
     if through != "loop":
         yield served.where
         return

@@ -44,6 +44,8 @@ class Task:
     interval_ns: int = 1_000_000_000
     tolerate_errors: bool = False
     is_traced: bool = False
+    has_log_times: bool = False
+    """The kernel's log has the virtual time of each line."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,8 @@ def script(task: Task) -> str:
         words += ["--target", device, "--erase", device, "--erase-content", "--erase-stacked"]
     for key, value in task.overrides:
         words += ["--set", f"{key}={value}"]
-    return f"""dmesg -c >/dev/null
+    times = "echo 1 >/sys/module/printk/parameters/time\n" if task.has_log_times else ""
+    return f"""{times}dmesg -c >/dev/null
 {setup.text()}{shlex.join(words)} >&2
 status=$?
 [ -s /run/result ] || exit $status

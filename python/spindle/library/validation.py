@@ -1,4 +1,4 @@
-"""The simulator compared with the real kernel, in measured cases and a grid, and with published arrays."""
+"""The simulator compared with the real kernel, in measured cases, a grid and rebuilds, and with published arrays."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from spindle.validation.kernel.compare import KernelReport
     from spindle.validation.kernel.runner import Runner
     from spindle.validation.published.compare import PublishedReport
+    from spindle.validation.rebuild import RebuildReport
 
 
 def validate_kernel(
@@ -50,6 +51,20 @@ def validate_grid(only: str = "", *, say: Callable[[str], None] = lambda text: N
     chosen = [point for point in points() if only in point.name]
     if not chosen:
         raise Usage(f"{only}: no point of the grid has this in its name; leave it out to see all names")
+    with unwinding():
+        return report(say, chosen)
+
+
+def validate_rebuild(only: str = "", *, say: Callable[[str], None] = lambda text: None) -> RebuildReport:
+    """Run rebuilds beside loads, or those whose name contains `only`, in the simulator and in the lab. `say` receives
+    the progress. Raises `spindle.Error`.
+    """
+    from spindle.host.signals import unwinding
+    from spindle.validation.rebuild import points, report
+
+    chosen = [point for point in points() if only in point.name]
+    if not chosen:
+        raise Usage(f"{only}: no rebuild has this in its name; leave it out to see all names")
     with unwinding():
         return report(say, chosen)
 

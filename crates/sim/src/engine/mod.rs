@@ -913,7 +913,7 @@ impl Engine {
         if fabric.superblock.left > 0 {
             return Ok(());
         }
-        // What md notes during a rebuild leaves the array clean.
+        // A note of the rebuild alone leaves the array clean.
         fabric.superblock.active |= !fabric.superblock.writers.is_empty();
         for unit in std::mem::take(&mut fabric.superblock.units) {
             self.write_unit(unit)?;
@@ -1470,8 +1470,8 @@ impl Engine {
         }
     }
 
-    /// What md's thread does before it works on anything: it writes the superblocks if the rebuild has noted how far it is
-    /// (`md_check_recovery`). True while it does that, and nothing else.
+    /// md's thread first writes the superblocks, if the rebuild has noted how far it is (`md_check_recovery`). True while it
+    /// does that, and nothing else.
     fn md_thread_is_noting(&mut self) -> bool {
         let Target::Array(fabric) = &mut self.target else {
             return false;

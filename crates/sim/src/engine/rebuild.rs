@@ -49,7 +49,7 @@ pub(crate) struct Unit {
     pub(crate) writing: bool,
 }
 
-/// What md's thread for the rebuild does next.
+/// The next action of md's thread for the rebuild.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     Wait,

@@ -10,6 +10,7 @@ from spindle.cli.verbs.validate_drives import drives
 from spindle.cli.verbs.validate_grid import grid
 from spindle.cli.verbs.validate_kernel import kernel
 from spindle.cli.verbs.validate_published import published
+from spindle.cli.verbs.validate_rebuild import rebuild
 
 
 @click.group("validate")
@@ -36,3 +37,4 @@ command.add_command(drives)
 command.add_command(grid)
 command.add_command(kernel)
 command.add_command(published)
+command.add_command(rebuild)
