@@ -42,6 +42,27 @@ def test_a_partition_at_sector_63_costs_what_it_cost_with_requests_of_a_chunk(tm
     assert large.predicted / small.predicted == pytest.approx(large.published / small.published, rel=0.25)
 
 
+def test_parity_streams_collapse_with_growing_chunks_as_they_did(tmp_path: Path) -> None:
+    rows = ["cfq,raid5,left-symmetric,64,1.74,2.71", "cfq,raid5,left-symmetric,2048,0.580,3.50"]
+    (tmp_path / "md_stream_2008.csv").write_text(
+        "scheduler,level,layout,chunk_kib,write_x,read_x\n" + "\n".join(rows) + "\n"
+    )
+    found = [of for of in report(tmp_path).compared if of.figure == "write_x"]
+    assert all(abs(of.error) < 0.25 for of in found), [of.predicted for of in found]
+
+
+def test_read_ahead_of_8_mib_gives_twelve_drives_to_one_reader(tmp_path: Path) -> None:
+    columns = "raid,test,tool,fs,read_ahead,trial,metric,value,unit,cpu_pct\n"
+    rows = [
+        "raid0,7,bonnie++,xfs,untuned,1,seq_read,88178,KiB/s,",
+        "raid0,8,bonnie++,xfs,tuned,1,seq_read,410799,KiB/s,",
+    ]
+    (tmp_path / "hw_raid_2004.csv").write_text(columns + "\n".join(rows) + "\n")
+    untuned, tuned = report(tmp_path).compared
+    assert tuned.predicted > 2 * untuned.predicted
+    assert abs(tuned.error) < 0.15
+
+
 def test_a_row_that_no_rule_reads_is_named_and_the_others_are_predicted(tmp_path: Path) -> None:
     rows = ["zfs,1,512,100,10,1", "md10fs,1,512,112.3,11.2,0.2", "md7fs,1,512,100,10,1"]
     (tmp_path / "randomio_2008.csv").write_text(COLUMNS + "\n".join(rows) + "\n")

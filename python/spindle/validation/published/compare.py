@@ -12,7 +12,7 @@ from spindle import _core
 from spindle.base.errors import ConfigError
 from spindle.run.errors import Usage
 from spindle.run.simulate import read_figures
-from spindle.validation.published import md_stream, randomio, sequential
+from spindle.validation.published import large_file, md_stream, randomio, sequential
 from spindle.validation.published.prediction import Prediction, Quantity, Run
 
 TABLES = {
@@ -20,6 +20,8 @@ TABLES = {
     "randomio_2008.csv": randomio.of_threads,
     "randomio_setups_2008.csv": randomio.of_setups,
     "sequential_2008.csv": sequential.predictions,
+    "hw_raid_2004.csv": large_file.of_hardware,
+    "bonnie_14sas_2011.csv": large_file.of_bonnie,
 }
 """File -> the predictions of a row. A row that the model cannot repeat raises KeyError, ValueError or ConfigError."""
 RATE_GOAL = 0.15

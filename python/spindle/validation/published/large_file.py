@@ -1,0 +1,102 @@
+"""hw_raid_2004.csv and bonnie_14sas_2011.csv: streams and seeks of dd, bonnie++ and iozone in one large file.
+
+The file lies in one piece at the start of the array; the reads and writes that a file system adds are not modelled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from spindle.run.simulate import SimulatedRun
+from spindle.validation.published.machines import Drives, Host, hardware, machine, md
+from spindle.validation.published.prediction import (
+    Prediction,
+    Quantity,
+    Run,
+    iops,
+    kibibytes_per_s,
+    megabytes_per_s,
+)
+
+HOST_2004 = Host(kernel="2.6.5", memory="512MiB", copy_rate="1 GB/s")
+"""Two Xeons of 2.4 GHz; the rate at which one copies is assumed."""
+RAPTORS = Drives("WD740GD-00FLA0", 12)
+READ_AHEAD = {"untuned": "128KiB", "tuned": "8MiB"}
+CHUNK_2004_KIB = 64
+FILE_2004 = "20GB"
+RECORDS = {"dd": "1MiB", "bonnie++": "8KiB", "iozone": "64KiB"}
+SEEKERS_2004 = 3
+
+HOST_2011 = Host(kernel="2.6.32", memory="4GiB", copy_rate="5 GB/s")
+"""The text names neither kernel nor memory: both are assumed; the file is larger than any memory of that year."""
+CHEETAHS = Drives("ST3600057SS", 14)
+CHUNK_2011_KIB = 512
+FILE_2011 = "320GB"
+SEEKERS_2011 = 5
+
+LENGTHS = {"2.6.5": "2GiB", "2.6.32": "12GiB"}
+"""Bytes of a stream by the kernel of the host: several times the memory."""
+SEEKS = 8192
+
+
+def of_hardware(row: dict[str, str]) -> Iterator[Prediction]:
+    """Yield the figure of a row: one metric of one trial."""
+    queue: dict[str, str | int] = {"read_ahead": READ_AHEAD[row["read_ahead"]]}
+    array = hardware(row["raid"], CHUNK_2004_KIB)
+    text = machine(HOST_2004, [RAPTORS], array=array, queue=queue, controller="9500S-12")
+    load, value = _load(row["metric"], row["tool"], HOST_2004, FILE_2004, SEEKERS_2004, row["unit"])
+    name = f"{row['tool']} {row['fs']} {row['read_ahead']} trial {row['trial']}"
+    yield _prediction("hw_raid_2004.csv", name, row["metric"], row["unit"], row["value"], Run(text, load), value)
+
+
+def of_bonnie(row: dict[str, str]) -> Iterator[Prediction]:
+    """Yield the rates of a row."""
+    array = md("raid10", row["layout"], CHUNK_2011_KIB)
+    text = machine(HOST_2011, [CHEETAHS], array=array, controller="9211-8i")
+    name = f"{row['layout']} {row['fs']} {row['mkfs']}"
+    for column, metric, unit in (
+        ("write_kib_s", "seq_write", "KiB/s"),
+        ("rewrite_kib_s", "rewrite", "KiB/s"),
+        ("read_kib_s", "seq_read", "KiB/s"),
+        ("seeks_s", "seeks", "1/s"),
+    ):
+        load, value = _load(metric, "bonnie++", HOST_2011, FILE_2011, SEEKERS_2011, unit)
+        yield _prediction("bonnie_14sas_2011.csv", name, column, unit, row[column], Run(text, load), value)
+
+
+def _prediction(
+    table: str, row: str, figure: str, unit: str, published: str, run: Run, value: Callable[..., float]
+) -> Prediction:
+    return Prediction(
+        table=table,
+        row=row,
+        figure=figure,
+        unit=unit,
+        quantity=Quantity.RATE,
+        published=float(published),
+        runs=(run,),
+        value=value,
+    )
+
+
+def _load(metric: str, tool: str, host: Host, file: str, seekers: int, unit: str) -> tuple[str, Callable[..., float]]:
+    """The workload of a metric, and how its figure is read."""
+    common = f"direct = false\nsize = '{RECORDS[tool]}'\nregion = '0-{file}'\nseconds = 'none'\n"
+    if metric == "seeks":
+        load = f"pattern = 'uniform'\nworkers = {seekers}\nrewrite_fraction = '10%'\nrequests = {SEEKS}\n"
+        return common + load, _seeks
+    rate = {"KiB/s": kibibytes_per_s, "MB/s": megabytes_per_s}[unit]
+    stream = f"pattern = 'sequential'\nbytes = '{LENGTHS[host.kernel]}'\n"
+    if metric == "rewrite" and tool == "bonnie++":
+        return common + stream + "rewrite_fraction = 1\nend_fsync = true\n", lambda run: rate(run) / 2
+    if metric in ("seq_write", "rewrite"):
+        return common + stream + "write_fraction = 1\nend_fsync = true\n", rate
+    if metric in ("seq_read", "reread"):
+        return common + stream + "write_fraction = 0\n", rate
+    raise ValueError(f"metric {metric}: expected seq_read, seq_write, reread, rewrite or seeks")
+
+
+def _seeks(run: SimulatedRun) -> float:
+    """Reads per second: the write-back of a seek is a part of it."""
+    read = run.run.streams[0].read
+    return read.requests / run.run.elapsed_ns * 1e9 if read is not None else iops(run)
