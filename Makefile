@@ -15,6 +15,7 @@ extra = $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.tom
 AGENT  := build/spindle-agent
 
 .PHONY: help quick agent lab lab-defaults lab-grid lab-rebuild recipes review coverage lines test test-rust test-python lint generate docs pages format bench bench-engine bench-agreement bench-bonnie bench-fsync bench-lab lab-exact lab-maps lab-cuts lab-equal fuzz-fio bench-library bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance bench-serve knob-effects deny fuzz mutants release setup clean
+.PHONY: help quick agent lab lab-defaults lab-grid recipes review coverage lines test test-rust test-python lint generate docs questions pages format bench bench-engine bench-agreement bench-bonnie bench-fsync bench-lab lab-exact lab-maps lab-cuts lab-equal fuzz-fio bench-library bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance bench-serve knob-effects deny fuzz mutants release setup clean
 
 SECONDS ?= 60
 CRATE ?= array
@@ -76,6 +77,12 @@ generate: $(VENV)/built $(VENV)/lint-tools ## types from the Rust types; pages o
 docs: $(VENV)/built $(VENV)/docs-tools ## the documentation as a site, in build/docs; warnings are errors
 	$(BIN)/sphinx-build -q -W --keep-going -b html -c docs -d build/doctrees docs build/docs
 	@echo "build/docs/README.html"
+
+questions: setup ## the experiments of docs/questions again: their charts, and the tables on their pages
+	@for name in $$(cd docs/questions && ls *.md | grep -v README | sed 's/[.]md$$//'); do \
+	  echo "$$name"; $(BIN)/python examples/questions/$$name.py --chart docs/images/questions/$$name.svg > /dev/null; done
+	$(BIN)/python -m pytest --quiet --update-pages tests/docs/test_commands.py -k questions
+	$(BIN)/python -m pytest --quiet tests/docs/test_questions.py
 
 pages: setup ## today's outputs of the commands on the pages whose output is the same each time
 	$(BIN)/python -m pytest --quiet --update-pages tests/docs/test_commands.py

@@ -27,6 +27,8 @@ def main() -> None:
         far = array("raid10", "f2", chunk)
         found.add(chunk, *(stream(f"{OLD}[queue]\n{queue}\n{far}{of}") / one for of, queue in columns.values()))
     found.finish(given.chart)
+    slowest = stream(f'{OLD}[queue]\nscheduler = "cfq"\n{drives("HDT725032VLA360", region="4GB-8GB")}') / one
+    print(f"the slowest drive alone, HDT725032VLA360: {slowest:.3f}; four times that: {4 * slowest:.2f}")
 
 
 if __name__ == "__main__":

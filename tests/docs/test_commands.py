@@ -71,7 +71,8 @@ class Reader:
         (commands / "spindle").write_text(f'#!/bin/sh\nexec {sys.executable} -m spindle.cli "$@"\n')
         (commands / "spindle").chmod(0o755)
         (folder / "here").mkdir()
-        for place in ("catalogue", "tests"):
+        (commands / "python").symlink_to(sys.executable)
+        for place in ("catalogue", "examples", "tests"):
             (folder / "here" / place).symlink_to(ROOT / place)
         self._environment = {
             **os.environ,
