@@ -69,9 +69,10 @@ class Reader:
         commands = folder / "bin"
         commands.mkdir()
         (commands / "spindle").write_text(f'#!/bin/sh\nexec {sys.executable} -m spindle.cli "$@"\n')
-        (commands / "spindle").chmod(0o755)
+        (commands / "python").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+        for command in commands.iterdir():
+            command.chmod(0o755)
         (folder / "here").mkdir()
-        (commands / "python").symlink_to(sys.executable)
         for place in ("catalogue", "examples", "tests"):
             (folder / "here" / place).symlink_to(ROOT / place)
         self._environment = {
