@@ -6,10 +6,13 @@ import os
 
 from spindle.library.arguments import public
 from spindle.library.options import overrides_of
+from spindle.library.result import Result
 from spindle.library.session import Progress, watched
 from spindle.library.shown import Printable
-from spindle.prediction import model, prediction
+from spindle.prediction import beside, model, prediction
 from spindle.report.terminal.style import Style
+from spindle.result.record import Record, RunRecord
+from spindle.run.errors import Usage
 from spindle.run.resolve import Overrides, resolve
 from spindle.run.targets import parse
 
@@ -25,8 +28,31 @@ class Prediction(model.Prediction, Printable, frozen=True):
 
         return prediction_page(self, style)
 
+    def beside(self, result: Result) -> Beside:
+        """A run of the same workload beside this prediction, with the likely causes of differences. Raises
+        `spindle.Error` for a result of several runs."""
+        return beside_of(result.record, self)
+
     def __repr__(self) -> str:
         return f"<Prediction of {self.workload} on {self.target}>"
+
+
+class Beside(beside.Beside, Printable, frozen=True):
+    """Measured figures beside predicted ones. `print` shows it as a table."""
+
+    def page(self, style: Style) -> list[str]:
+        """As `Printable`."""
+        from spindle.report.terminal.prediction import beside_page
+
+        return beside_page(self, style)
+
+
+def beside_of(record: Record, found: model.Prediction) -> Beside:
+    """Compare a record with its prediction. Raises `Usage` for a record of several runs."""
+    if not isinstance(record, RunRecord):
+        raise Usage("`predict=`: a search or phases are many runs; predict one of them")
+    compared = beside.beside(record, found)
+    return Beside(operations=compared.operations, hints=compared.hints)
 
 
 @public

@@ -43,6 +43,16 @@ Outcome = dict[Key, Figures]
 
 
 @dataclass(frozen=True)
+class Drives:
+    """Work of all drives in a run, phases together."""
+
+    reads: int
+    read_bytes: int
+    requests: float
+    """For each request of the load."""
+
+
+@dataclass(frozen=True)
 class Variant:
     """A cause at one of its ends."""
 
@@ -57,6 +67,7 @@ class Predicted:
 
     operations: list[OperationFigures]
     causes: list[Cause]
+    drives: Drives
     measured_s: float
 
 
@@ -66,7 +77,7 @@ def predict(text: str, source: str, resolved: ResolvedWorkload, watch: Watch) ->
     variants = [*_ends(machine, text, source, resolved), *_draws(machine, resolved)]
     loads = [(machine, resolved), *((of.machine, of.resolved) for of in variants)]
     outcomes = _outcomes(loads, watch)
-    middle, others = outcomes[0][0], [outcome for outcome, _ in outcomes[1:]]
+    (middle, runs), others = outcomes[0], [outcome for outcome, _ in outcomes[1:]]
     by_cause: dict[tuple[str, str], list[Outcome]] = {}
     causes: dict[tuple[str, str], Cause] = {}
     for of, outcome in zip(variants, others, strict=True):
@@ -75,7 +86,8 @@ def predict(text: str, source: str, resolved: ResolvedWorkload, watch: Watch) ->
         by_cause.setdefault(name, []).append(outcome)
     operations = [_operation(key, figures, list(by_cause.values())) for key, figures in middle.items()]
     sized = [_sized(cause, middle, by_cause[name]) for name, cause in causes.items()]
-    return Predicted(operations, sorted(sized, key=lambda cause: -cause.largest), outcomes[0][1])
+    causes_by_size = sorted(sized, key=lambda cause: -cause.largest)
+    return Predicted(operations, causes_by_size, _drives(runs), sum(run.run.measured_s for run in runs))
 
 
 def _ends(machine: _core.Machine, text: str, source: str, resolved: ResolvedWorkload) -> Iterator[Variant]:
@@ -93,9 +105,11 @@ def _draws(machine: _core.Machine, resolved: ResolvedWorkload) -> Iterator[Varia
         yield Variant(REQUESTS, machine, resolved.with_overrides([("seed", str(resolved.spec.seed + number))]))
 
 
-def _outcomes(loads: Sequence[tuple[_core.Machine, ResolvedWorkload]], watch: Watch) -> list[tuple[Outcome, float]]:
-    """The figures of each load and its measured time (s); several loads at a time."""
-    found: list[tuple[Outcome, float]] = []
+def _outcomes(
+    loads: Sequence[tuple[_core.Machine, ResolvedWorkload]], watch: Watch
+) -> list[tuple[Outcome, list[SimulatedRun]]]:
+    """The figures of each load and its runs, one for each phase; several loads at a time."""
+    found: list[tuple[Outcome, list[SimulatedRun]]] = []
     at_once = max(1, os.cpu_count() or 1)
     for first in range(0, len(loads), at_once):
         watch.step(f"simulating {first} of {len(loads)} runs")
@@ -106,8 +120,18 @@ def _outcomes(loads: Sequence[tuple[_core.Machine, ResolvedWorkload]], watch: Wa
         for of in parts:
             simulated = [(name, read_figures(next(texts))) for name, _ in of]
             outcome = {key: figures for name, run in simulated for key, figures in _figures(name, run)}
-            found.append((outcome, sum(run.run.measured_s for _, run in simulated)))
+            found.append((outcome, [run for _, run in simulated]))
     return found
+
+
+def _drives(runs: Sequence[SimulatedRun]) -> Drives:
+    drives = [drive for run in runs for drive in run.drives]
+    requests = sum(drive.reads + drive.writes for drive in drives)
+    return Drives(
+        reads=sum(drive.reads for drive in drives),
+        read_bytes=sum(drive.read_bytes for drive in drives),
+        requests=requests / max(1, sum(run.run.requests for run in runs)),
+    )
 
 
 def _parts(resolved: ResolvedWorkload) -> list[tuple[str | None, ResolvedWorkload]]:

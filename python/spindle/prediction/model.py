@@ -74,5 +74,18 @@ class Prediction(Struct, frozen=True, kw_only=True):
     """The uncertain numbers, the one with the largest effect first."""
     limits: list[str]
     """Parts that the model or the band leaves out."""
+    device_reads: int
+    """Reads of all drives in the whole run."""
+    device_read_bytes: int
+    requests_of_devices: float
+    """Requests of all drives for each request of the load."""
+    queue_depth: int
+    """Commands that the drives together take."""
+    has_write_cache: bool
     measured_s: float
     """Simulated time of each run, s; with phases that of all."""
+
+    @property
+    def read_size(self) -> float | None:
+        """Mean size of a drive's reads, bytes; None: there are none."""
+        return self.device_read_bytes / self.device_reads if self.device_reads else None

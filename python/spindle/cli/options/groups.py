@@ -42,7 +42,7 @@ PREDICT = {
 
 COMMON = frozenset(
     {
-        *("--create", "--keep", "--kernel", "--calibrate", "--erase", "--yes"),
+        *("--create", "--keep", "--kernel", "--calibrate", "--predict", "--erase", "--yes"),
         *("--set", "--vary", "--find-knee", "--latency-target", "--precondition"),
         *("--seconds", "--until-steady", "--ramp", "--seed", "--operation", "--pattern", "--region"),
         *("--size", "--write-fraction", "--verify", "--direct", "--fsync-fraction"),

@@ -25,6 +25,7 @@ from spindle.cli.writing import OutputOption, WritingCommand, forced
 if TYPE_CHECKING:
     from spindle.formats.fio_output import OutputFormats
     from spindle.host.outputs import Output
+    from spindle.result.record import Record
 
 
 class Run(GroupedCommand, WritingCommand):
@@ -49,6 +50,14 @@ class Run(GroupedCommand, WritingCommand):
     is_flag=False,
     flag_value="newest",
     help="Modelled machines: run the real Linux kernel on the modelled drives, in virtual time (`spindle help lab`).",
+)
+@click.option(
+    "--predict",
+    metavar="[MACHINE]",
+    is_flag=False,
+    flag_value="",
+    help="Print what the machine file MACHINE should deliver beside what was measured, with likely causes of "
+    "differences. Without MACHINE: the machine of TARGET's block stack (`spindle help predict`).",
 )
 @section_option
 @precondition_options
@@ -90,6 +99,7 @@ def command(
     create: str | None,
     keep: bool,
     kernel: str | None,
+    predict: str | None,
     sections: tuple[str, ...],
     assignments: tuple[tuple[str, str], ...],
     variations: tuple[str, ...],
@@ -116,7 +126,10 @@ def command(
     from spindle.library.measurement import measurement, variations_of
 
     one_form(json, output_format, status_interval)
+    if predict is not None:
+        _check_predict(json, output_format, variations)
     preflight_options, keeping = preflight_of(values), stored_by(values)
+    overrides = (*overrides_of(values), *assignments)
     wanted = measurement(
         workload,
         target,
@@ -125,7 +138,7 @@ def command(
         search=search_of(values),
         precondition=preconditioning_of(values),
         engine_options=engine_of(values),
-        overrides=(*overrides_of(values), *assignments),
+        overrides=overrides,
         varied=variations_of(variations),
         preflight_options=preflight_options,
         create=create,
@@ -141,4 +154,29 @@ def command(
     status = Status(output_format, wanted.shape)
     with session(quiet) as watch, status.reports(watch, status_interval) as reports:
         record = wanted.carry_out(watch, None if json else reports, force=forced())
-    return emit(record, json, output, preflight_options.strict, keeping, output_format, wanted.shape, why=why)
+    status_of_run = emit(record, json, output, preflight_options.strict, keeping, output_format, wanted.shape, why=why)
+    if predict is not None:
+        _put_beside(record, predict or wanted.order.target.asked, workload, overrides, quiet)
+    return status_of_run
+
+
+def _check_predict(json: bool, output_format: OutputFormats | None, variations: tuple[str, ...]) -> None:
+    if json or output_format is not None or variations:
+        raise click.UsageError(
+            "--predict prints a table for people, of one run; leave --json, --output-format and --vary out"
+            " (`spindle predict --json` gives the prediction)"
+        )
+
+
+def _put_beside(
+    record: Record, machine: str, workload: str, overrides: tuple[tuple[str, str], ...], quiet: bool
+) -> None:
+    import sys
+
+    from spindle.cli.output import put_lines
+    from spindle.cli.session import live_line
+    from spindle.library.predicting import beside_of, predicted
+    from spindle.report.terminal.style import style_of
+
+    found = predicted(machine, workload, overrides, False, live_line(quiet))
+    put_lines(["", *beside_of(record, found).page(style_of(sys.stdout))])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from spindle.base import units
+from spindle.prediction.beside import Beside, Side
 from spindle.prediction.model import Band, Cause, OperationFigures, Prediction
 from spindle.report.terminal.style import Style
 from spindle.report.terminal.table import Column, table
@@ -39,6 +40,33 @@ def _page(found: Prediction, style: Style) -> Iterator[str]:
         yield "not in the model, or not in the band:"
         for limit in found.limits:
             yield from style.wrap(limit, "- ")
+
+
+def beside_page(found: Beside, style: Style) -> list[str]:
+    """Return measured figures beside predicted ones, and the likely causes of differences."""
+    heads = ("measured", "predicted", "least", "most", "")
+    rows = [
+        row
+        for of in found.operations
+        for row in (
+            [of.label, "IOPS", units.count(of.iops), *_band(of.predicted, units.count), _WORDS[of.side]],
+            ["", "mean", units.duration(of.mean_ns), *_band(of.predicted_mean_ns, units.duration), ""],
+        )
+    ]
+    columns = [Column("", words=True), Column("", words=True), *(Column(head, words=not head) for head in heads)]
+    lines = ["measured beside predicted", *table(columns, rows, style)]
+    for hint in found.hints:
+        lines += style.wrap(f"{hint.cause} ({hint.evidence})", "likely: ")
+    if not found.hints and any(of.side is not Side.WITHIN for of in found.operations):
+        lines.append("no rule explains the difference")
+    return lines
+
+
+def _band(band: Band, shown: Callable[[float], str]) -> list[str]:
+    return [shown(value) for value in (band.value, band.least, band.most)]
+
+
+_WORDS = {Side.WITHIN: "as predicted", Side.BELOW: "below the band", Side.ABOVE: "above the band"}
 
 
 def _rows(of: OperationFigures) -> Iterator[list[str]]:
