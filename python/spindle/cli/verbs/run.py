@@ -129,15 +129,17 @@ def command(
     if predict is not None:
         _check_predict(json, output_format, variations)
     preflight_options, keeping = preflight_of(values), stored_by(values)
+    # Each takes its own values: what is left overrides the workload.
+    search, precondition, engine = search_of(values), preconditioning_of(values), engine_of(values)
     overrides = (*overrides_of(values), *assignments)
     wanted = measurement(
         workload,
         target,
         sections=sections,
         consent=consent_of(values),
-        search=search_of(values),
-        precondition=preconditioning_of(values),
-        engine_options=engine_of(values),
+        search=search,
+        precondition=precondition,
+        engine_options=engine,
         overrides=overrides,
         varied=variations_of(variations),
         preflight_options=preflight_options,
