@@ -13,7 +13,7 @@ import pytest
 
 from spindle.cli.main import COMPLETE, VERBS, spindle
 from spindle.cli.options.groups import COMMON, RUN
-from spindle.cli.verbs import run
+from spindle.cli.verbs import predict, run
 from spindle.report.terminal import pages
 from tests.program import Invoke
 
@@ -48,7 +48,8 @@ def groups() -> dict[str, list[str]]:
 def test_each_option_of_run_is_in_one_group() -> None:
     found = [option for group in groups().values() for option in group]
     assert len(found) == len(set(found)) == sum(isinstance(each, click.Option) for each in run.command.params) + 1
-    assert set(found) >= COMMON
+    of_predict = {each.opts[-1] for each in predict.command.params if isinstance(each, click.Option)}
+    assert set(found) | of_predict >= COMMON
     assert set(RUN) <= set(found)
 
 
@@ -76,9 +77,10 @@ def test_the_short_help_of_run_is_at_most_half_of_the_whole() -> None:
 
 def test_each_page_is_in_the_index() -> None:
     listed = {name for found in pages.topics().values() for name in found}
-    kept = ("verbs", "doctor", "contributing")  # lists of their own
+    kept = ("verbs", "doctor", "contributing", "questions")  # lists of their own
     assert listed == {name for name, path in pages.paths().items() if path.parent.name not in kept} - {"index"} | {
         "doctor",
+        "questions",
         "verbs",
         "words",
     }
