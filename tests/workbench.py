@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.queue import Queue
+
 PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
 NEW_LOOP = ("flock", f"{tempfile.gettempdir()}/spindle-test-loops", "losetup", "--find", "--show")
 """One after another: losetup opens a free device for writing before it knows that another process has taken it."""
@@ -54,10 +56,16 @@ class Workbench:
         return path
 
     def loop(self, backing: Path | str | None = None, *options: str, size: int = 32 * MIB) -> str:
-        """A free loop device over a file (a new sparse one by default) or a device."""
+        """A free loop device over a file (a new sparse one by default) or a device, without an elevator.
+
+        Its queue is as it was afterwards: the next one to use the device inherits it.
+        """
         backing = backing or self.image(size)
         device = self.run(*NEW_LOOP, *options, str(backing)).strip()
         self.undo.callback(self.run, "losetup", "--detach", device, check=False)
+        queue = Queue(Path(device).name)
+        queue.drop_elevator()
+        self.undo.callback(queue.put_back, queue.settings())
         return device
 
     def mount(self, device: str | Path, *options: str) -> Path:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from spindle.store import Store, open_store
-from tests.knobs.real_queue import Queue
 from tests.program import Ended
+from tests.queue import Queue
 from tests.store.server import Server, missing
 from tests.workbench import Workbench
 

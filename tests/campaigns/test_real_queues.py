@@ -17,8 +17,8 @@ from spindle.campaign.leftovers import TOKEN
 from spindle.host.devices import HERE, DevNumber
 from spindle.host.mounts import devices_of, own_mounts
 from spindle.store import Store, open_store
-from tests.knobs.real_queue import Queue
 from tests.program import Ended, started
+from tests.queue import Queue
 from tests.workbench import Workbench
 
 Invoke = Callable[..., Ended]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.knobs.kernel_of_files import FakeKernel
-from tests.knobs.real_queue import Queue
+from tests.queue import Queue
 from tests.workbench import Workbench
 
 
@@ -33,23 +32,6 @@ def untouched_vm() -> Iterator[None]:
 
 
 @pytest.fixture
-def loop(bench: Workbench, untouched_vm: None) -> Iterator[Callable[[], Queue]]:
-    """Makes loop devices; their queues are as they were afterwards, as the next one to use the device inherits them."""
-    made: list[tuple[Queue, dict[str, str]]] = []
-
-    def make() -> Queue:
-        queue = Queue(Path(bench.loop()).name)
-        if queue["scheduler"] != "none":
-            queue["scheduler"] = "none"
-        made.append((queue, queue.values()))
-        return queue
-
-    yield make
-    for queue, before in made:
-        if queue["scheduler"] != "none":
-            queue["scheduler"] = "none"
-        for path, value in before.items():
-            if path.startswith(str(queue.folder)) and not path.endswith("/scheduler"):
-                with suppress(OSError):
-                    if Path(path).read_text() != value:
-                        Path(path).write_text(value.strip())
+def loop(bench: Workbench, untouched_vm: None) -> Callable[[], Queue]:
+    """Makes loop devices."""
+    return lambda: Queue(Path(bench.loop()).name)

@@ -22,8 +22,8 @@ from spindle.knobs.restore import restore
 from spindle.knobs.session import ChangeResult, Outcome, Session
 from spindle.knobs.undo import State
 from tests.knobs.kernel_of_files import FakeKernel
-from tests.knobs.real_queue import Queue
 from tests.knobs.sweep import Effects, files_of, swept, table
+from tests.queue import Queue
 from tests.workbench import Workbench
 
 pytestmark = pytest.mark.promise(3)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.knobs.real_queue import Queue
+from tests.queue import Queue
 from tests.workbench import Workbench
 
 COMMAND = [sys.executable, "-m", "spindle.cli"]

@@ -22,6 +22,24 @@ class Queue:
     def __setitem__(self, name: str, value: str) -> None:
         (self.folder / name).write_text(value)
 
+    def drop_elevator(self) -> None:
+        """Its settings, and those that follow from it, go with it."""
+        if (self.folder / "scheduler").exists() and self["scheduler"] != "none":
+            self["scheduler"] = "none"
+
+    def settings(self) -> dict[str, str]:
+        """Values of the queue's own writable files."""
+        return {path: value for path, value in self.values().items() if path.startswith(str(self.folder))}
+
+    def put_back(self, before: dict[str, str]) -> None:
+        """Write the settings that have changed."""
+        self.drop_elevator()
+        for path, value in before.items():
+            if not path.endswith("/scheduler"):
+                with suppress(OSError):
+                    if Path(path).read_text() != value:
+                        Path(path).write_text(value.strip())
+
     def values(self) -> dict[str, str]:
         """Values of all writable files, and of virtual memory."""
         files = [*self.folder.glob("*"), *self.folder.glob("iosched/*"), *Path("/proc/sys/vm").glob("*dirty*")]
