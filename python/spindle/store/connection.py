@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import os
 import sqlite3
@@ -18,10 +19,11 @@ from .errors import StoreError, StoreUsage
 from .filesystem import is_unsafe, type_of
 from .place import StorePlace
 
+HEADER = b"SQLite format 3\0"
+"""The first bytes of a database of SQLite."""
 BUSY_S = 30
 """How long a writer waits for another."""
 CONNECT_S = 10
-HEADER = b"SQLite format 3\0"
 
 Say = Callable[[str], None]
 
@@ -52,8 +54,11 @@ def _sqlite(file: Path, read_only: bool, create: bool, say: Say) -> Engine:
         )
         try:
             _set_up(opened, journal, read_only)
-        except BaseException:
+        except BaseException as error:
             opened.close()
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
+                text = f"{file}: not a store (not a database of SQLite); nothing was changed, name another file"
+                raise StoreUsage(text) from None
             raise
         return opened
 
@@ -69,6 +74,7 @@ def _sqlite(file: Path, read_only: bool, create: bool, say: Say) -> Engine:
 
 
 def _set_up(opened: sqlite3.Connection, journal: str, read_only: bool) -> None:
+    opened.execute("PRAGMA schema_version")  # reads the file: one of another kind is found here
     opened.execute("PRAGMA foreign_keys=ON")
     opened.execute(f"PRAGMA busy_timeout={BUSY_S * 1000}")
     if read_only:
@@ -80,7 +86,11 @@ def _set_up(opened: sqlite3.Connection, journal: str, read_only: bool) -> None:
 
 
 def _look_at(file: Path, create: bool) -> None:
-    """Check the file; the messages are clearer than SQLite's."""
+    """Check the file; the messages are clearer than SQLite's.
+
+    It is not opened: closing it would drop the locks that SQLite has on it in this process, and another process that
+    closes the store would take the write-ahead log away.
+    """
     try:
         if file.is_dir():
             raise StoreUsage(f"{file}: a folder; give the file of a store, for example {file / 'store.db'}")
@@ -89,13 +99,11 @@ def _look_at(file: Path, create: bool) -> None:
                 raise StoreUsage(f"{file}: no such store; `spindle run` with `store=True` makes one")
             file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             return
-        with file.open("rb") as opened:
-            head = opened.read(len(HEADER))
+        if not os.access(file, os.R_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
         text = (error.strerror or str(error)).lower()
         raise StoreError(f"{file}: the store cannot be opened: {text}; check its name and rights") from None
-    if head and head != HEADER:
-        raise StoreUsage(f"{file}: not a store (not a database of SQLite); nothing was changed, name another file")
 
 
 def _beside(file: Path, suffix: str) -> Path:
