@@ -36,7 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
-        "markers", "alone: compares rates or times; `make test` runs it with no other test beside it"
+        "markers", "alone: compares rates or times, or changes vm.*; `make test` runs it with no other test beside it"
     )
     config.addinivalue_line("markers", "promise(number, ...): tries to break a promise of tests/promises.toml")
     if config.getoption("--review"):

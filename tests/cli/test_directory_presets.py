@@ -66,8 +66,9 @@ def test_paraseq_gives_each_client_a_file_and_a_rate(folder: Path, invoke: Invok
 
 def test_wal_reports_commits_and_their_latency_for_four_ways(folder: Path, invoke: Invoke) -> None:
     record = run(
-        invoke, "wal", str(folder), "--set", "log.filesize=8MiB", "--set", "growing.filesize=16MiB", "--seconds", "0.3"
-    )
+        invoke, "wal", str(folder), "--set", "log.filesize=8MiB", "--set", "growing.filesize=16MiB", "--seconds", "60",
+        "--requests", "256",
+    )  # fmt: skip
     assert isinstance(record, PhasesRecord)
     assert [phase.name for phase in record.phases] == ["dsync", "fdatasync", "append", "group"]
     dsync, fdatasync, append, group = (each.figures.streams[0] for each in record.runs)

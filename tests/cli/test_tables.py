@@ -211,3 +211,17 @@ def test_the_catalogue_of_drives_stays_a_table_at_80_columns() -> None:
     assert all(len(line) <= 80 for line in lines)
     assert "spindle drives show NAME" in lines[-1]
     assert "about" in catalogue(Style(width=200))[0]
+
+
+@pytest.mark.parametrize("shape", sorted(SHAPES))
+def test_a_stream_that_completed_nothing_is_on_the_page_of_every_table(shape: str) -> None:
+    """A row that is left out looks like a load that was never asked for."""
+    shown = SHAPES[shape](record(figures(stream(None))), PIPE)
+    assert any(re.search(r"\b0(\.0)?\b|\bno (seek|stream|operation)", line) for line in shown), shown
+
+
+def test_commits_whose_sync_did_not_return_are_not_shown_as_durable(invoke: Invoke) -> None:
+    ended = invoke("run", "wal", "one-sata", "--seconds", "0.002", "--quiet")
+    rows = {words[0]: words[1:] for line in ended.out.splitlines() if (words := line.split())}
+    assert rows["group"] == ["0", "sync"]
+    assert rows["dsync"] == ["0", "write"]

@@ -79,6 +79,8 @@ def _rows(run: RunRecord) -> list[list[str]]:
     found: list[list[str]] = []
     for spec, stream in zip(run.workload.streams, figures.streams, strict=True):
         sync = stream.fsync
+        if not stream.requests:
+            found.append(_nothing(run, stream.name, seconds))
         for name, op in stream.ops():
             p99 = op.latency.percentile(99.0)
             first = not found
@@ -99,3 +101,9 @@ def _rows(run: RunRecord) -> list[list[str]]:
                 ]
             )
     return found
+
+
+def _nothing(run: RunRecord, stream: str, seconds: float) -> list[str]:
+    """Return the row of a stream that completed no operation."""
+    name = "-" if len(run.figures.streams) == 1 else f"{stream} -"
+    return [run.workload.name, name, "", "0", "0", "", "", "", "", plain(seconds), "", str(run.level)]

@@ -32,7 +32,14 @@ def page(record: RunRecord, style: Style) -> list[str]:
         *(Column(f"p{percent:g}") for percent in SHOWN),
         Column("max"),
     ]
-    return table(columns, [_row(stream, name, op, latency, factor) for stream, name, op, latency in ops], style)
+    rows = [_row(stream, name, op, latency, factor) for stream, name, op, latency in ops]
+    empty = [[stream.name, *nothing(len(columns) - 1)] for stream in record.figures.streams if not stream.requests]
+    return table(columns, [*rows, *empty], style)
+
+
+def nothing(cells: int) -> list[str]:
+    """Return the cells after the name of a stream that completed no request: no operation, a rate of 0."""
+    return ["-", "0", *[""] * (cells - 2)]
 
 
 def _row(stream: str, name: str, op: Op, latency: Latency, factor: float) -> list[str]:

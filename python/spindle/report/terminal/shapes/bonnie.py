@@ -73,7 +73,7 @@ def page(runs: Sequence[RunRecord]) -> list[str]:
         if line.phases.keys() & set(NAMES):
             figures = "".join(f" {_figure(of, line):>7}{_share(of, line):>4}" for of in NAMES)
             found += [*NAMES_HEAD, f"{name[:12]:<12}{line.files:>7}{figures}".rstrip(), _latencies(NAMES, line)]
-    return found or list(HEAD)
+    return found or [*HEAD, "no operation of bonnie was completed"]
 
 
 def phases_page(record: PhasesRecord, _style: Style) -> list[str]:
