@@ -338,6 +338,7 @@ PROGRAMS = {"spindle-agent", "blkid", "busybox", "findmnt", "hdparm", "lsblk", "
 WRITTEN_BELOW = {
     "base/commands.py": "makes options of keys, for commands that a shell runs: scripts, recipes",
     "formats/fio_job/arguments.py": "reads and writes fio's own command line",
+    "fleet/commands.py": "writes the command lines of ssh and spindle-agent",
     "lab/load.py": "writes spindle-agent's command line",
     "validation/kernel/steps.py": "writes mdadm's command line",
     "run/durability/cuts.py": "writes spindle-agent's command line",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from spindle.library.comparing import Comparison, compare
     from spindle.library.conversion import ConvertedJob, convert
     from spindle.library.durability import durability, receive_journals, verify
+    from spindle.library.fleets import FleetResult, fleet
     from spindle.library.models import array_map, drive, drives
     from spindle.library.monitoring import monitor
     from spindle.library.predicting import Prediction, predict
@@ -40,6 +41,7 @@ __all__ = [
     "Comparison",
     "ConvertedJob",
     "Error",
+    "FleetResult",
     "Machine",
     "Prediction",
     "Regression",
@@ -58,6 +60,7 @@ __all__ = [
     "drive",
     "drives",
     "durability",
+    "fleet",
     "inspect",
     "knobs",
     "monitor",
@@ -84,6 +87,7 @@ _MODULES = {
     "library.comparing": ("Comparison", "compare"),
     "library.conversion": ("ConvertedJob", "convert"),
     "library.durability": ("durability", "receive_journals", "verify"),
+    "library.fleets": ("FleetResult", "fleet"),
     "library.models": ("array_map", "drive", "drives"),
     "library.monitoring": ("monitor",),
     "library.predicting": ("Prediction", "predict"),
@@ -152,5 +156,5 @@ class _Package(type(sys)):  # type: ignore[misc]
 if not TYPE_CHECKING:
     campaign, doctor, inspect = _Function("campaign"), _Function("doctor"), _Function("inspect")
     knobs, monitor, report = _Function("knobs"), _Function("monitor"), _Function("report")
-    run = _Function("run")
+    fleet, run = _Function("fleet"), _Function("run")
     sys.modules[__name__].__class__ = _Package

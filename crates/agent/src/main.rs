@@ -15,6 +15,7 @@ mod failure;
 mod measure;
 mod options;
 mod output;
+mod session;
 mod stopping;
 mod target;
 mod usage;
@@ -43,6 +44,7 @@ fn carry_out() -> Result<u8, Failure> {
         }
         Command::Help => output::print(options::HELP),
         Command::Run(options) => measure::carry_out(&options),
+        Command::Session => session::carry_out(),
         Command::Durability(options) => durability::write(&options),
         Command::Check(options) => durability::check(&options),
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use spindle_engine::{EngineError, ExpectedContent, Phase, ReadBack, Run};
+use spindle_engine::{Appointment, EngineError, ExpectedContent, Phase, ReadBack, Run};
 use spindle_measure::{EndedBy, RunFigures};
 use spindle_workload::{Stream, Workload, preset_names, preset_text};
 
@@ -26,17 +26,58 @@ const LARGEST_FILE: u64 = 1 << 20;
 pub(crate) fn carry_out(options: &Options) -> Result<u8, Failure> {
     let stopping = StopSignal::begin()?;
     let source = read_workload(&options.workload)?;
-    let workload = parse(&source, options)?;
-    let steps = steps_of(&workload);
-    let streams: Vec<&Stream> = steps.iter().flat_map(|step| &step.load.streams).collect();
-    check(&workload, &streams)?;
+    let workload = source.parse(&options.overrides)?;
     let output = Output::reserve(&options.output)?;
-    let target = target::open(options, &streams, &stopping)?;
-    let mut bench = LoadRunner::new(options, &target, &stopping);
+    let (text, status) = measure(&source, &workload, options, &stopping, &AtOnce)?;
+    output.write(&(text + "\n"))?;
+    Ok(status)
+}
+
+/// Decides when each load begins, and hears how it goes on.
+pub(crate) trait Starter {
+    /// The start that a load waits for; `None`: it starts at once.
+    fn appointment(&self) -> Option<Arc<Appointment>> {
+        None
+    }
+
+    /// Sets the time of the appointment. `refresh` reads the counters before the load again.
+    fn begin(
+        &self,
+        _run: &Run,
+        _phase: usize,
+        _appointment: &Appointment,
+        _refresh: &mut dyn FnMut(),
+    ) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Returns when the load is over.
+    fn follow(&self, _run: &Run) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+/// Each load starts when it is ready.
+struct AtOnce;
+
+impl Starter for AtOnce {}
+
+/// The result as one line of JSON, and the exit status.
+pub(crate) fn measure(
+    source: &Source,
+    workload: &Workload,
+    options: &Options,
+    stopping: &StopSignal,
+    starter: &dyn Starter,
+) -> Result<(String, u8), Failure> {
+    let steps = steps_of(workload);
+    let streams: Vec<&Stream> = steps.iter().flat_map(|step| &step.load.streams).collect();
+    let target = target::open(options, &streams, stopping)?;
+    let mut bench = LoadRunner::new(options, &target, stopping, starter);
     let mut runs = Vec::new();
     let mut failed = None;
-    for step in &steps {
-        match bench.measure(step) {
+    for (number, step) in steps.iter().enumerate() {
+        match bench.measure(number, step) {
             Ok(run) => runs.push(run),
             Err(failure) if runs.is_empty() => return Err(failure),
             Err(failure) => failed = Some(failure.status()),
@@ -51,12 +92,11 @@ pub(crate) fn carry_out(options: &Options) -> Result<u8, Failure> {
         ended.then_some(1)
     });
     let left_out = steps.len() - runs.len();
-    let document = bench.document(&source, &workload, runs, left_out, &streams);
+    let document = bench.document(source, workload, runs, left_out, &streams);
     let text = serde_json::to_string(&document)
         .map_err(|error| Failure::failed(format!("the result cannot be written: {error}")))?;
-    output.write(&(text + "\n"))?;
     let stopped = stopping.signal().map(status_of_signal);
-    Ok(stopped.or(failed).unwrap_or(0))
+    Ok((text, stopped.or(failed).unwrap_or(0)))
 }
 
 /// A phase, or the whole load.
@@ -101,12 +141,22 @@ fn is_error(figures: &RunFigures) -> bool {
 // --- the workload ----------------------------------------------------------------------------------------------------
 
 /// The text of a workload, before it is parsed.
-struct Source {
-    text: String,
+pub(crate) struct Source {
+    pub(crate) text: String,
     /// As messages name it.
-    named: String,
+    pub(crate) named: String,
     /// The workload's own name.
-    name: String,
+    pub(crate) name: String,
+}
+
+impl Source {
+    /// The workload with these keys changed, if the agent can run it.
+    pub(crate) fn parse(&self, overrides: &[(String, String)]) -> Result<Workload, Failure> {
+        let workload = Workload::parse(&self.text, &self.named, &self.name, overrides)
+            .map_err(|error| wrong_workload(&error.to_string()))?;
+        check(&workload)?;
+        Ok(workload)
+    }
 }
 
 fn read_workload(name: &str) -> Result<Source, Failure> {
@@ -142,16 +192,6 @@ fn read_workload(name: &str) -> Result<Source, Failure> {
     })
 }
 
-fn parse(source: &Source, options: &Options) -> Result<Workload, Failure> {
-    Workload::parse(
-        &source.text,
-        &source.named,
-        &source.name,
-        &options.overrides,
-    )
-    .map_err(|error| wrong_workload(&error.to_string()))
-}
-
 /// The parser names a wrong setting as a keyword, `` `size=` ``.
 fn wrong_workload(error: &str) -> Failure {
     let setting = error
@@ -178,9 +218,11 @@ fn text_in(source: impl Read, name: &str) -> Result<String, Failure> {
         .map_err(|_| Failure::usage(format!("workload {name}: not UTF-8 text; save it as UTF-8")))
 }
 
-fn check(workload: &Workload, streams: &[&Stream]) -> Result<(), Failure> {
+fn check(workload: &Workload) -> Result<(), Failure> {
     let name = &workload.name;
-    if let Some(stream) = streams.iter().find(|stream| stream.names.is_some()) {
+    let steps = steps_of(workload);
+    let mut streams = steps.iter().flat_map(|step| &step.load.streams);
+    if let Some(stream) = streams.find(|stream| stream.names.is_some()) {
         return Err(Failure::usage(format!(
             "workload {name}: stream {:?} works on names, for which spindle-agent makes no tree; use `spindle run`",
             stream.name
@@ -200,6 +242,7 @@ struct LoadRunner<'a> {
     options: &'a Options,
     target: &'a Target,
     stopping: &'a StopSignal,
+    starter: &'a dyn Starter,
     /// Under test, then below.
     devices: Vec<Device>,
     begun: Instant,
@@ -208,7 +251,12 @@ struct LoadRunner<'a> {
 }
 
 impl<'a> LoadRunner<'a> {
-    fn new(options: &'a Options, target: &'a Target, stopping: &'a StopSignal) -> LoadRunner<'a> {
+    fn new(
+        options: &'a Options,
+        target: &'a Target,
+        stopping: &'a StopSignal,
+        starter: &'a dyn Starter,
+    ) -> LoadRunner<'a> {
         let devices = match target {
             Target::Null(_) => Vec::new(),
             Target::Open(opened) => {
@@ -220,13 +268,14 @@ impl<'a> LoadRunner<'a> {
             options,
             target,
             stopping,
+            starter,
             devices,
             begun: Instant::now(),
             written: None,
         }
     }
 
-    fn measure<'w>(&mut self, step: &Step<'w>) -> Result<Load<'w>, Failure> {
+    fn measure<'w>(&mut self, number: usize, step: &Step<'w>) -> Result<Load<'w>, Failure> {
         self.stopping.check()?;
         let files = match self.target {
             Target::Null(_) => None,
@@ -238,12 +287,21 @@ impl<'a> LoadRunner<'a> {
         let started_s = seconds_now();
         let mut before = self.moment(Capture::take(&self.devices));
         let described = files.as_ref().map(|files| files.described.clone());
+        let appointment = self.starter.appointment();
         let run = self
-            .start(step.load, described)
+            .start(step.load, described, appointment.clone())
             .map_err(|error| failure_of(&error))?;
         let run = Arc::new(run);
         self.stopping.watch(Work::Load(Arc::clone(&run)));
-        self.watch_calibration(&run, &mut before);
+        match appointment {
+            Some(appointment) => {
+                let mut refresh = || before = self.refreshed(&before);
+                self.starter
+                    .begin(&run, number, &appointment, &mut refresh)?;
+            }
+            None => self.watch_calibration(&run, &mut before),
+        }
+        self.starter.follow(&run)?;
         let mut figures = run.finish().map_err(|error| failure_of(&error))?;
         let at_ns = self.now_ns();
         let after = Moment {
@@ -267,8 +325,12 @@ impl<'a> LoadRunner<'a> {
         &self,
         load: &Workload,
         files: Option<Vec<Vec<spindle_engine::StreamFile>>>,
+        appointment: Option<Arc<Appointment>>,
     ) -> Result<Run, EngineError> {
-        let options = self.options.engine.clone();
+        let options = spindle_engine::Options {
+            appointment,
+            ..self.options.engine.clone()
+        };
         match (self.target, files) {
             (Target::Null(target), _) => Run::start_null(load, *target, options),
             (Target::Open(_), files) => Run::start_after(
@@ -283,14 +345,18 @@ impl<'a> LoadRunner<'a> {
     /// The last counters before the load: those of a moment at which the back ends were still compared.
     fn watch_calibration(&self, run: &Run, before: &mut Moment<Capture>) {
         while !run.wait(CALIBRATION_POLL) {
-            let mut fresh = before.seen.clone();
-            fresh.refresh();
-            let fresh = self.moment(fresh);
+            let fresh = self.refreshed(before);
             if run.progress().phase != Phase::Calibrate {
                 return;
             }
             *before = fresh;
         }
+    }
+
+    fn refreshed(&self, before: &Moment<Capture>) -> Moment<Capture> {
+        let mut fresh = before.seen.clone();
+        fresh.refresh();
+        self.moment(fresh)
     }
 
     /// Everything that was written, once, after everything measured.

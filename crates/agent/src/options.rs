@@ -9,6 +9,7 @@ use crate::failure::Failure;
 
 pub(crate) const HELP: &str = "\
 usage: spindle-agent run --workload FILE --target PATH --output FILE [options]
+       spindle-agent session
        spindle-agent durability --header FILE --target PATH [options]
        spindle-agent check --journal FILE --target PATH
        spindle-agent --version
@@ -30,6 +31,8 @@ Run a workload on a target without Python. `spindle show`, `compare` and `report
   --cpu-per-request TIME  each completion keeps its worker busy this long more: for virtual time, where CPU time costs nothing
   --cpus LIST         pin the workers to these CPUs in turn, as 0,2,3
 
+A session takes its orders from standard input, a line of JSON each, and reports on standard output: `spindle fleet` uses it.
+
 The writers and the check of `spindle durability`, which makes the header; standard output is the journal, or the findings:
 
   --header FILE       the run and its plan
@@ -50,6 +53,7 @@ pub(crate) const STANDARD: &str = "-";
 #[derive(Debug)]
 pub(crate) enum Command {
     Run(Box<Options>),
+    Session,
     Durability(Box<WriterOptions>),
     Check(CheckOptions),
     Version,
@@ -110,6 +114,7 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command
     let mut words = Words(words.into_iter().peekable());
     match words.0.next().as_deref() {
         Some("run") => run(words),
+        Some("session") => session(words),
         Some("durability") => durability(words),
         Some("check") => check(words),
         Some("--version") => Ok(Command::Version),
@@ -138,6 +143,14 @@ impl Words {
     fn next_setting(&mut self) -> Option<String> {
         self.0
             .next_if(|word| !word.starts_with('-') && word.contains('='))
+    }
+}
+
+/// The options of a run, as words without `run`.
+pub(crate) fn of_run(words: Vec<String>) -> Result<Box<Options>, Failure> {
+    match run(Words(words.into_iter().peekable()))? {
+        Command::Run(options) => Ok(options),
+        _ => Err(Failure::usage("a run was expected")),
     }
 }
 
@@ -197,6 +210,13 @@ fn run(mut words: Words) -> Result<Command, Failure> {
         ("--output", &asked.output),
     ])?;
     Ok(Command::Run(Box::new(asked)))
+}
+
+fn session(mut words: Words) -> Result<Command, Failure> {
+    match words.0.next() {
+        None => Ok(Command::Session),
+        Some(word) => Err(unknown(&word)),
+    }
 }
 
 fn durability(mut words: Words) -> Result<Command, Failure> {
@@ -334,6 +354,7 @@ mod tests {
             ("run --cpu-per-request fast", "--cpu-per-request"),
             ("run --erase-content=yes", "--erase-content"),
             ("run t.bin", "t.bin"),
+            ("session now", "now"),
             ("durability --target t", "--header"),
             ("durability --header h --target t --seconds soon", "soon"),
             ("durability --header h --target t --journal j", "--journal"),

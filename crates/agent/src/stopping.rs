@@ -59,6 +59,16 @@ impl StopSignal {
         Some(self.signal.load(Ordering::SeqCst)).filter(|&number| number != 0)
     }
 
+    /// Stops everything as SIGHUP does: whoever gave the orders is gone.
+    pub(crate) fn hang_up(&self) {
+        let none = self
+            .signal
+            .compare_exchange(0, libc::SIGHUP, Ordering::SeqCst, Ordering::SeqCst);
+        if none.is_ok() {
+            self.stop_current();
+        }
+    }
+
     /// An error if a signal came: nothing more is begun.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         match self.signal() {

@@ -211,6 +211,7 @@ fn trials(
                     iopoll: false,
                     grace_ns: 2_000_000_000,
                     log: None,
+                    appointment: None,
                     ..options.clone()
                 },
             };

@@ -49,6 +49,12 @@ pub fn direct_alignment(file: BorrowedFd<'_>) -> Option<Alignment> {
     })
 }
 
+/// CLOCK_MONOTONIC, ns: the scale of the times of [`crate::Appointment`].
+#[must_use]
+pub fn monotonic_ns() -> u64 {
+    crate::clock::monotonic_ns()
+}
+
 /// Writes out and forgets what the page cache holds of a file, so that the medium is read. A refusal leaves the cache as it
 /// is, which the figures show.
 pub fn drop_cache(file: RawFd) {

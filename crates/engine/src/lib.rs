@@ -15,6 +15,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+mod appointment;
 mod backend;
 mod blocking;
 mod budget;
@@ -51,6 +52,7 @@ mod thread;
 mod verify;
 mod worker;
 
+pub use appointment::Appointment;
 pub use error::EngineError;
 pub use options::{EngineChoice, NullTarget, Options, StreamFile, Timestamps, UnknownName};
 pub use progress::{Phase, Progress, StreamProgress};

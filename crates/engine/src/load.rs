@@ -238,7 +238,11 @@ impl Load {
                 return Err(EngineError::system("cannot start a thread", &error));
             }
         };
-        let start = Clock::get().now() + TAKE_OFF_NS;
+        let earliest = || Clock::get().now() + TAKE_OFF_NS;
+        let start = match &self.plan.options.appointment {
+            Some(appointment) => appointment.keep(earliest, || self.shared.stopped.load(Relaxed)),
+            None => earliest(),
+        };
         self.shared.open(start);
         let clock = clock_from(start);
         // Only set here.

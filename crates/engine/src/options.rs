@@ -2,6 +2,9 @@
 
 use std::os::fd::RawFd;
 use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::Appointment;
 
 /// The target of one stream, or one of its files. The engine never opens anything: the write guard does, and chooses the
 /// flags (O_DIRECT, O_DSYNC, access mode), which are used as they are.
@@ -121,6 +124,8 @@ pub struct Options {
     pub stop_grace_ns: u64,
     /// Every completion is written to this descriptor as a line of CSV (docs/reference/log.md). It stays the caller's.
     pub log: Option<RawFd>,
+    /// The load waits for this start when it is ready; `None`: it starts at once.
+    pub appointment: Option<Arc<Appointment>>,
 }
 
 impl Default for Options {
@@ -139,6 +144,7 @@ impl Default for Options {
             grace_ns: 120_000_000_000,
             stop_grace_ns: 5_000_000_000,
             log: None,
+            appointment: None,
         }
     }
 }

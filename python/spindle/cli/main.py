@@ -26,6 +26,7 @@ VERBS = {
     "durability": "Find acknowledged writes that a power cut loses.",
     "campaign": "Compare alternatives: plans, random order, resumable.",
     "tune": "Find the best settings for a load, and how sure that is.",
+    "fleet": "Run one load on many hosts at one instant; compare them.",
     "fio": "Run jobs of fio, given as fio's own command line.",
     "convert": "Turn fio's job files into workloads; list what differs.",
     "show": "Show a saved result.",

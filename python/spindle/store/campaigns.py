@@ -192,17 +192,17 @@ class Campaigns:
         return self._database.read(work)
 
     @contextmanager
-    def hold(self, name: str) -> Iterator[CampaignHold]:
+    def hold(self, name: str, *, given_up: str | None = None) -> Iterator[CampaignHold]:
         """Reserve the campaign for this process, on all machines.
 
-        Trials that a dead process left running are planned again; they have no results. Raises StoreRefused if another
-        process runs it.
+        Trials that a dead process left running have no results. They are planned again; with `given_up` they have
+        failed for this reason, so that no trial begins twice. Raises StoreRefused if another process runs it.
         """
         campaign = self.get(name)
         lock = lock_of(self._database, campaign.id, campaign.name)
         lock.take()
         try:
-            yield CampaignHold(self._database, campaign, lock)
+            yield CampaignHold(self._database, campaign, lock, given_up)
         finally:
             lock.release()
 
@@ -210,9 +210,10 @@ class Campaigns:
 class CampaignHold:
     """A campaign that this process runs."""
 
-    def __init__(self, database: Database, campaign: Campaign, lock: Lock) -> None:
+    def __init__(self, database: Database, campaign: Campaign, lock: Lock, given_up: str | None) -> None:
         self._database = database
         self._lock = lock
+        self._given_up = given_up
         self._token = secrets.token_hex(8)
         self.campaign = campaign
         self._database.write(self._begin)
@@ -223,7 +224,10 @@ class CampaignHold:
         if problems:
             raise StoreRefused(f"{problems[0]}; it is not run, `spindle store check` lists all damage")
         update_sealed(connection, schema.campaigns, mine, {"holder": self._token})
-        _plan_again(connection, self.campaign.key)
+        if self._given_up is None:
+            _plan_again(connection, self.campaign.key)
+        else:
+            _give_up(connection, self.campaign.key, self._given_up)
 
     def trials(self) -> list[Trial]:
         """All trials in order, with their current state."""
@@ -242,15 +246,32 @@ class CampaignHold:
             ).scalar()
             if key is None:
                 return None
-            found = _trial(connection, key)
-            begun = {"attempt": found.attempts + 1, "state": "running", "reason": "", "started": now()}
-            connection.execute(
-                insert(schema.attempts).values(sealed(schema.attempts, {"trial_key": found.key, **begun}))
-            )
-            _set_trial(connection, found.key, "running")
-            return _trial(connection, found.key)
+            return _begun(connection, key)
 
         return self._mine(work)
+
+    def claim(self, numbers: Sequence[int]) -> list[Trial]:
+        """Start these trials, which are planned, in one durable transaction. Raises StoreRefused if one is not."""
+
+        def work(connection: Connection) -> list[Trial]:
+            found = {trial.number: trial for trial in _trials(connection, self.campaign.key)}
+            for number in numbers:
+                state = found[number].state if number in found else "not there"
+                if state != "planned":
+                    raise StoreRefused(f"campaign {self.campaign.name}: trial {number} is {state}; it begins once")
+            return [_begun(connection, found[number].key) for number in numbers]
+
+        return self._mine(work)
+
+    def plan_again(self, numbers: Sequence[int]) -> None:
+        """Plan these trials once more, whatever became of them, unless they are done."""
+
+        def work(connection: Connection) -> None:
+            for trial in _trials(connection, self.campaign.key):
+                if trial.number in numbers and trial.state in ("failed", "invalid"):
+                    _set_trial(connection, trial.key, "planned")
+
+        self._mine(work)
 
     def finish(self, trial: Trial, record: Record, recording: Recording | None = None) -> str:
         """Store its record and mark it done, in one durable transaction. Returns the id of the run."""
@@ -419,6 +440,23 @@ def _plan_again(connection: Connection, campaign_key: int) -> None:
     )
     running = (schema.trials.c.campaign_key == campaign_key) & (schema.trials.c.state == "running")
     update_sealed(connection, schema.trials, running, {"state": "planned"})
+
+
+def _give_up(connection: Connection, campaign_key: int, reason: str) -> None:
+    """Running trials without a process have failed."""
+    mine = select(schema.trials.c.key).where(schema.trials.c.campaign_key == campaign_key)
+    running = (schema.attempts.c.state == "running") & schema.attempts.c.trial_key.in_(mine)
+    update_sealed(connection, schema.attempts, running, {"state": "failed", "reason": storable(reason), "ended": now()})
+    begun = (schema.trials.c.campaign_key == campaign_key) & (schema.trials.c.state == "running")
+    update_sealed(connection, schema.trials, begun, {"state": "failed"})
+
+
+def _begun(connection: Connection, key: int) -> Trial:
+    found = _trial(connection, key)
+    begun = {"attempt": found.attempts + 1, "state": "running", "reason": "", "started": now()}
+    connection.execute(insert(schema.attempts).values(sealed(schema.attempts, {"trial_key": found.key, **begun})))
+    _set_trial(connection, found.key, "running")
+    return _trial(connection, found.key)
 
 
 def _set_trial(connection: Connection, key: int, state: str) -> None:

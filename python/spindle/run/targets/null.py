@@ -23,6 +23,11 @@ from .target import AS_IT_IS, Opening
 PREFIX = record.NULL_PREFIX
 
 
+def is_named(name: str) -> bool:
+    """True if this is the name of a null target, here or on another host."""
+    return name.startswith(PREFIX)
+
+
 _REFUSALS = {
     "create": "the null target needs no file; leave it out",
     "filesystem": "the null target has no device; leave it out",
@@ -51,7 +56,7 @@ class NullTarget:
     @classmethod
     def parse(cls, name: str) -> NullTarget | None:
         """None: the name is of another kind."""
-        return cls(name) if name.startswith(PREFIX) else None
+        return cls(name) if is_named(name) else None
 
     @property
     def size_bytes(self) -> int:

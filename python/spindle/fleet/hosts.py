@@ -1,0 +1,139 @@
+"""The file of hosts (TOML): where each is, and what is measured there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from spindle import _core
+from spindle.base.words import listed
+from spindle.campaign.document import Table, parse
+from spindle.run.errors import Usage
+from spindle.run.resolve import read_text
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+"""A host's name: a word in tables, in a selection, and before the colon of a consent."""
+MOST = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host:
+    """One host, and what is measured there."""
+
+    name: str
+    ssh: str
+    """Destination of ssh."""
+    options: tuple[str, ...] = ()
+    """Options of ssh."""
+    target: str
+    create: str | None = None
+    """Size of the test file that is made in the folder `target`."""
+    agent: str | None = None
+    """spindle-agent on the host; None: this machine's is copied there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Consent:
+    """Data of one host that may be lost."""
+
+    erase: str | None = None
+    content: bool = False
+    stacked: bool = False
+
+
+def read(path: Path) -> list[Host]:
+    """The hosts of a file, in its order. Raises Usage: one line with place."""
+    text = read_text(path, "hosts", "a file of hosts (see `spindle help fleet`)")
+    return parsed(text, str(path))
+
+
+def parsed(text: str, source: str) -> list[Host]:
+    """The hosts of a text. Raises Usage with the line."""
+    document = Table(parse(text, source), (), text, source)
+    defaults = document.table("defaults")
+    common = _keys(defaults)
+    if "name" in common or "ssh" in common:
+        defaults.fail("name" if "name" in common else "ssh", "belongs to one host, not to all")
+    defaults.finish()
+    tables = document.tables("host")
+    document.finish()
+    if not tables:
+        raise Usage(f"{source}: no hosts; write [[host]], then name, ssh and target of each")
+    if len(tables) > MOST:
+        raise Usage(f"{source}: {len(tables)} hosts; {MOST} at most")
+    found: dict[str, Host] = {}
+    for table in tables:
+        one = _host(table, common)
+        if one.name in found:
+            table.fail("name", f"{one.name} is there twice; each host has its own name")
+        found[one.name] = one
+    return list(found.values())
+
+
+def _keys(table: Table) -> dict[str, str | tuple[str, ...]]:
+    words = {key: table.word(key) for key in ("name", "ssh", "target", "create", "agent")}
+    found: dict[str, str | tuple[str, ...]] = {key: value for key, value in words.items() if value is not None}
+    if options := table.words("options"):
+        found["options"] = tuple(options)
+    if isinstance(size := found.get("create"), str):
+        try:
+            _core.parse_size(size)
+        except _core.ConfigError as error:
+            table.fail("create", str(error))
+    return found
+
+
+def _host(table: Table, common: Mapping[str, str | tuple[str, ...]]) -> Host:
+    keys = dict(common) | _keys(table)
+    table.finish()
+    name = str(keys.get("name") or keys.get("ssh") or "")
+    if not name:
+        table.fail(None, 'a host without a name; write name = "db1"')
+    if not NAME.fullmatch(name):
+        table.fail("name", f"`{name}` is not a name; letters, digits, `.`, `_` and `-`, at most 64")
+    destination = str(keys.get("ssh") or name)
+    if destination.startswith("-") or any(char.isspace() for char in destination):
+        table.fail("ssh", f"`{destination}` is not a destination of ssh; write user@host")
+    if "target" not in keys:
+        table.fail(None, f'{name} has no target; write target = "/dev/sdb", or a folder with create = "4GiB"')
+    options = keys.get("options", ())
+    return Host(
+        name=name,
+        ssh=destination,
+        options=options if isinstance(options, tuple) else (options,),
+        target=str(keys["target"]),
+        create=str(keys["create"]) if "create" in keys else None,
+        agent=str(keys["agent"]) if "agent" in keys else None,
+    )
+
+
+def consents(
+    hosts: Sequence[Host], erase: Sequence[str], content: Sequence[str], stacked: Sequence[str]
+) -> dict[str, Consent]:
+    """Who agreed to what. `erase`: HOST:DEVICE; `content`, `stacked`: HOST. Raises Usage.
+
+    A consent is given on the command line, never in the file: a file stays, and the next run would find it.
+    """
+    known = {host.name: host for host in hosts}
+
+    def host_of(name: str, key: str) -> str:
+        if name not in known:
+            raise Usage(f"`{key}=` {name}: no such host; there are {listed(list(known)[:8])}")
+        return name
+
+    found: dict[str, Consent] = {}
+    for word in erase:
+        name, colon, device = word.partition(":")
+        if not colon or not device:
+            raise Usage(f"`erase=` {word}: write HOST:DEVICE, for example {hosts[0].name}:/dev/sdb")
+        host_of(name, "erase")
+        if name in found:
+            raise Usage(f"`erase=` {word}: {name} has a consent already; a host has one target")
+        found[name] = Consent(erase=device, content=name in set(content), stacked=name in set(stacked))
+    for key, names in (("erase_content", content), ("erase_stacked", stacked)):
+        for name in names:
+            if host_of(name, key) not in found:
+                raise Usage(f"`{key}=` {name}: goes with `erase=` {name}:DEVICE")
+    return found
