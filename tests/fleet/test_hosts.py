@@ -99,7 +99,7 @@ def slow(rates: list[float]) -> list[str]:
 
 
 def test_the_slow_host_among_a_hundred_is_named_and_no_other() -> None:
-    rates = [1000 + 7 * ((37 * number) % 11 - 5) for number in range(100)]
+    rates = [1000.0 + 7 * ((37 * number) % 11 - 5) for number in range(100)]
     rates[63] = 850.0
     assert slow(rates) == ["h63"]
 

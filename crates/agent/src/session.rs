@@ -255,8 +255,9 @@ fn listen(stopping: &Arc<StopSignal>) -> Result<Receiver<Result<Order, Failure>>
     })?;
     let own = Arc::clone(stopping);
     spawn("spindle-silence", move || {
-        let silent =
-            || kernel::monotonic_ns().saturating_sub(heard.load(Ordering::Relaxed)) > nanos(SILENCE);
+        let silent = || {
+            kernel::monotonic_ns().saturating_sub(heard.load(Ordering::Relaxed)) > nanos(SILENCE)
+        };
         while !silent() {
             std::thread::sleep(PROGRESS / 4);
         }
@@ -308,7 +309,5 @@ fn put(line: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")
         .and_then(|()| out.flush())
-        .map_err(|error| {
-            Failure::failed(format!("nobody reads the reports: {}", reason(&error)))
-        })
+        .map_err(|error| Failure::failed(format!("nobody reads the reports: {}", reason(&error))))
 }

@@ -61,9 +61,9 @@ impl StopSignal {
 
     /// Stops everything as SIGHUP does: whoever gave the orders is gone.
     pub(crate) fn hang_up(&self) {
-        let none = self
-            .signal
-            .compare_exchange(0, libc::SIGHUP, Ordering::SeqCst, Ordering::SeqCst);
+        let none =
+            self.signal
+                .compare_exchange(0, libc::SIGHUP, Ordering::SeqCst, Ordering::SeqCst);
         if none.is_ok() {
             self.stop_current();
         }

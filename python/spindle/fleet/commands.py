@@ -13,7 +13,7 @@ SSH = (
     "-o", "ServerAliveCountMax=3",
 )  # fmt: skip
 DIGITS = 16
-"""Of the SHA-256 that names a copied agent."""
+"""Digits of the SHA-256 that names a copied agent."""
 WANT = b"want\n"
 """The host has no such agent yet."""
 COPY = """\

@@ -45,7 +45,7 @@ class SlowFigure(Struct, frozen=True, kw_only=True):
     metric: str
     value: float
     median: float
-    """Of all hosts."""
+    """The median of all hosts."""
     deviations: float
     """Distance from the median, robust standard deviations."""
 

@@ -51,7 +51,7 @@ class Member:
     run_id: str | None = None
     clock: ClockOffset | None = None
     skews_ns: list[int] = field(default_factory=list)
-    """Of each phase: its start there less the common start, on this machine's clock."""
+    """For each phase: its start there less the common start, on this machine's clock."""
     channel: Channel | None = None
     phase: int = 0
     starts_at_ns: int = 0
