@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -94,7 +95,7 @@ def test_the_shortest_round_trip_gives_the_clock() -> None:
 def slow(rates: list[float]) -> list[str]:
     """Hosts that are slow, of one run with these rates."""
     measured = {f"h{number}": {"iops": rate, "read.p99_ns": 1e9 / rate} for number, rate in enumerate(rates)}
-    middle = {"iops": comparison.median(rates), "read.p99_ns": comparison.median(1e9 / rate for rate in rates)}
+    middle = {"iops": median(rates), "read.p99_ns": median(1e9 / rate for rate in rates)}
     return [host for host in measured if comparison._slow(host, measured, middle)]
 
 

@@ -65,7 +65,7 @@ def _cells(write: Op | None, by: str, waited: Op | None, factor: float) -> list[
     ]
 
 
-def _durable(asked: workload.Stream, got: Stream) -> tuple[str, Op | None]:
+def _durable(asked: workload.WorkloadStream, got: Stream) -> tuple[str, Op | None]:
     """Return the operation that a commit waits for: the sync after it, or the write itself."""
     sync = asked.sync
     if sync.fsync_every or sync.fdatasync_every or sync.fsync_fraction:
