@@ -11,14 +11,24 @@ from spindle.library.validation import validate_rebuild
 from spindle.report.terminal.rebuilds import rebuilds_json, rebuilds_page
 from spindle.run.errors import Usage
 from spindle.validation import rebuild
-from spindle.validation.rebuild import LEVELS, LIMITS, LOADS, Point, RebuildReport, Way, compare, points, simulated
+from spindle.validation.rebuild import (
+    LEVELS,
+    LIMITS,
+    LOADS,
+    Point,
+    RebuildFigures,
+    RebuildReport,
+    compare,
+    points,
+    simulated,
+)
 from tests.program import spindle
 
 POINT = Point(level="raid5", load="randread", limit="urgent")
 
 
-def way(rebuild_s: float | None = 10.0, iops: float = 50.0) -> Way:
-    return Way(rebuild_s=rebuild_s, iops=iops, whole_iops=100.0)
+def way(rebuild_s: float | None = 10.0, iops: float = 50.0) -> RebuildFigures:
+    return RebuildFigures(rebuild_s=rebuild_s, iops=iops, whole_iops=100.0)
 
 
 def test_the_points_have_every_level_load_and_limit() -> None:

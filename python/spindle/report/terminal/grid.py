@@ -15,8 +15,8 @@ from spindle.validation.grid.compare import (
     MEAN_WITHIN,
     THROUGHPUT_GOAL,
     THROUGHPUT_WITHIN,
-    Compared,
     GridReport,
+    PointComparison,
 )
 
 _COLUMNS = [
@@ -58,14 +58,14 @@ def grid_page(report: GridReport) -> Iterator[str]:
         yield f"  {of.both.point.name}: throughput {of.throughput_error:+.1%}, mean {of.mean_error:+.1%}: {of.cause}"
 
 
-def _summary(compared: list[Compared]) -> Iterator[list[str]]:
+def _summary(compared: list[PointComparison]) -> Iterator[list[str]]:
     for factor in ("level", "scheduler", "drive"):
         for value in dict.fromkeys(getattr(of.both.point, factor) for of in compared):
             yield _summed(value, [of for of in compared if getattr(of.both.point, factor) == value])
     yield _summed("all", compared)
 
 
-def _summed(name: str, compared: list[Compared]) -> list[str]:
+def _summed(name: str, compared: list[PointComparison]) -> list[str]:
     return [
         name,
         str(len(compared)),
@@ -78,7 +78,7 @@ def _summed(name: str, compared: list[Compared]) -> list[str]:
     ]
 
 
-def _row(of: Compared) -> list[str]:
+def _row(of: PointComparison) -> list[str]:
     point, exact = of.both.point, of.both.exact
     p99_ns = max(operation.p99_ns for operation in exact.operations.values())
     return [

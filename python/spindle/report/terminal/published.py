@@ -49,7 +49,7 @@ def published_page(report: PublishedReport) -> Iterator[str]:
     ]
     heads = [Column("table", words=True), Column("figures", words=True), *map(Column, ("value", "goal"))]
     yield from table([*heads, Column("", words=True)], goals, style_of(sys.stdout))
-    if report.left:
+    if report.skipped:
         yield ""
         yield "not predicted:"
-    yield from (f"  {left.table}, {left.row}: {left.reason}" for left in report.left)
+    yield from (f"  {skipped.table}, {skipped.row}: {skipped.reason}" for skipped in report.skipped)

@@ -9,7 +9,7 @@ import msgspec
 
 from spindle.report.terminal.style import style_of
 from spindle.report.terminal.table import Column, table
-from spindle.validation.rebuild import GOAL, WITHIN, Compared, RebuildReport
+from spindle.validation.rebuild import GOAL, WITHIN, PointComparison, RebuildReport
 
 _COLUMNS = [
     *(Column(head, words=True) for head in ("level", "load", "limits")),
@@ -36,7 +36,7 @@ def rebuilds_page(report: RebuildReport) -> Iterator[str]:
     yield f"CPU time of the lab: {report.cpu_s:.0f} s"
 
 
-def _row(of: Compared) -> list[str]:
+def _row(of: PointComparison) -> list[str]:
     exact = of.exact
     return [
         of.point.level,
