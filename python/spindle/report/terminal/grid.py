@@ -6,8 +6,6 @@ import sys
 from collections.abc import Iterator
 from statistics import median
 
-import msgspec
-
 from spindle.report.terminal.style import style_of
 from spindle.report.terminal.table import Column, table
 from spindle.validation.grid.compare import (
@@ -27,11 +25,6 @@ _SUMMARY = [
     Column("points with", words=True),
     *map(Column, ("n", "throughput 5 %", "mean 10 %", "median diff: throughput", "mean", "p99")),
 ]
-
-
-def grid_json(report: GridReport) -> Iterator[str]:
-    """Yield JSON."""
-    yield msgspec.json.format(msgspec.json.encode(report), indent=2).decode()
 
 
 def grid_page(report: GridReport) -> Iterator[str]:

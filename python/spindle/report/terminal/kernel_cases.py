@@ -6,8 +6,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 
-import msgspec
-
 from spindle.report.terminal.style import style_of
 from spindle.report.terminal.table import Column, table
 from spindle.validation.kernel.cases import ELEVATORS, REQUESTS
@@ -33,11 +31,6 @@ EXACT_COLUMNS = {
         *map(Column, ("n", "same trace", "same order", "same requests", "time 0.1 %", "worst")),
     ],
 }
-
-
-def kernel_json(report: KernelReport) -> Iterator[str]:
-    """Yield JSON."""
-    yield msgspec.json.format(msgspec.json.encode(report), indent=2).decode()
 
 
 def kernel_page(report: KernelReport) -> Iterator[str]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-import msgspec
-
 from spindle.base.numbers import plain
 from spindle.report.terminal.style import style_of
 from spindle.report.terminal.table import Column, table
@@ -19,11 +17,6 @@ COLUMNS = [
     Column("unit", words=True),
     Column("error"),
 ]
-
-
-def published_json(report: PublishedReport) -> Iterator[str]:
-    """Yield JSON."""
-    yield msgspec.json.format(msgspec.json.encode(report), indent=2).decode()
 
 
 def published_page(report: PublishedReport) -> Iterator[str]:

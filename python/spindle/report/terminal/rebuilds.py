@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-import msgspec
-
 from spindle.report.terminal.style import style_of
 from spindle.report.terminal.table import Column, table
 from spindle.validation.rebuild import GOAL, WITHIN, PointComparison, RebuildReport
@@ -16,11 +14,6 @@ _COLUMNS = [
     *map(Column, ("rebuild s", "diff", "IOPS whole", "IOPS beside", "slowdown", "diff")),
 ]
 _NONE = "-"
-
-
-def rebuilds_json(report: RebuildReport) -> Iterator[str]:
-    """Yield JSON."""
-    yield msgspec.json.format(msgspec.json.encode(report), indent=2).decode()
 
 
 def rebuilds_page(report: RebuildReport) -> Iterator[str]:
