@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import traceback
@@ -11,6 +12,7 @@ import click
 from spindle.base.commands import option, switched_off
 from spindle.base.errors import SpindleError
 from spindle.cli.exits import Exit
+from spindle.host.errors import not_found
 
 
 def explain(error: BaseException) -> tuple[str, Exit]:
@@ -57,7 +59,22 @@ def _known(error: BaseException) -> tuple[str, Exit]:
         )
     if isinstance(error, SpindleError):
         return str(error), Exit(error.exit_code)
+    if isinstance(error, OSError) and error.filename is not None:
+        of_file = not_found(_shown(error.filename), error)
+        return str(of_file), Exit(of_file.exit_code)
+    if isinstance(error, UnicodeEncodeError) and error.reason == _NOT_UTF8:
+        return f"{_shown(error.object)[:100]}: not UTF-8; only names of files and targets may be anything", Exit.USAGE
     return _unexpected(error), Exit.FAILED
+
+
+_NOT_UTF8 = "surrogates not allowed"
+"""Python has bytes of an argument that are not UTF-8 as surrogates, and refuses to encode them."""
+
+
+def _shown(name: object) -> str:
+    """The name of a file, whose bytes may be anything."""
+    text = os.fsdecode(name) if isinstance(name, str | bytes | os.PathLike) else str(name)
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _usage(error: click.ClickException) -> str:
