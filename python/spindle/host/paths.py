@@ -17,8 +17,9 @@ def is_under_dev(path: str | os.PathLike[str]) -> bool:
 
 def target_path(name: str, machine: Machine = HERE) -> str:
     """The path of a target, for every verb: a bare name (`sdb`) of a block device, without a file of that name here,
-    becomes /dev/NAME. Each of several (`sdb:sdc`) by itself. Anything else stays as it is. Raises WrongTarget for no name,
-    which an unset variable of a shell leaves."""
+    becomes /dev/NAME. Each of several (`sdb:sdc`) by itself. Anything else stays as it is.
+
+    Raises WrongTarget for an empty name, which an unset variable of a shell leaves."""
     if not name.strip():
         raise WrongTarget("the target has no name: it is empty; name a device, a file or a folder (`.` is this one)")
     parts = split(name)
