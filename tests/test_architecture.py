@@ -62,7 +62,7 @@ def test_crate_dependencies_point_downwards_only() -> None:
     order = list(uses("Crates"))
     for name, used in uses("Crates").items():
         for other in used:
-            assert order.index(other) < order.index(name), f"{name} uses {other}, which stands below it on the page"
+            assert order.index(other) < order.index(name), f"{name} uses {other}, which is below it on the page"
 
 
 def spindle_imports(path: Path) -> set[str]:
