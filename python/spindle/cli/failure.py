@@ -11,6 +11,7 @@ import click
 
 from spindle.base.commands import option, switched_off
 from spindle.base.errors import SpindleError
+from spindle.base.suggestions import meant
 from spindle.cli.exits import Exit
 from spindle.host.errors import not_found
 
@@ -78,11 +79,20 @@ def _shown(name: object) -> str:
 
 
 def _usage(error: click.ClickException) -> str:
-    message = error.format_message().strip()
     context = getattr(error, "ctx", None)
     help_of = context.command_path if context is not None else "spindle"
+    if isinstance(error, click.NoSuchOption):
+        return (
+            f"no such option {error.option_name}; {meant(error.option_name, _names(error), f'see `{help_of} --help`')}"
+        )
+    message = error.format_message().strip()
     message = message[:1].lower() + message[1:].rstrip(".")
     return message if ";" in message else f"{message}; see `{help_of} --help`"
+
+
+def _names(error: click.NoSuchOption) -> list[str]:
+    parameters = error.ctx.command.get_params(error.ctx) if error.ctx is not None else []
+    return [name for parameter in parameters for name in (*parameter.opts, *parameter.secondary_opts)]
 
 
 def _unexpected(error: BaseException) -> str:
