@@ -82,9 +82,8 @@ def _usage(error: click.ClickException) -> str:
     context = getattr(error, "ctx", None)
     help_of = context.command_path if context is not None else "spindle"
     if isinstance(error, click.NoSuchOption):
-        return (
-            f"no such option {error.option_name}; {meant(error.option_name, _names(error), f'see `{help_of} --help`')}"
-        )
+        hint = meant(error.option_name, _names(error), f"see `{help_of} --help`", 0.7)
+        return f"no such option {error.option_name}; {hint}"
     message = error.format_message().strip()
     message = message[:1].lower() + message[1:].rstrip(".")
     return message if ";" in message else f"{message}; see `{help_of} --help`"
