@@ -104,7 +104,7 @@ lab-grid: $(VENV)/built ## the simulator against the lab's kernel: machines and 
 lab-rebuild: $(VENV)/built ## rebuilds beside loads, the simulator against the lab's kernel (needs `make lab`; 6 CPU minutes): ARGS are passed on
 	$(BIN)/spindle validate rebuild $(ARGS)
 
-recipes: $(VENV)/built $(VENV)/test-tools ## every recipe of docs/contributing, applied to a copy (builds the core six times)
+recipes: $(VENV)/built $(VENV)/test-tools $(VENV)/lint-tools ## every recipe of docs/contributing, applied to a copy (builds the core six times)
 	RECIPES=all $(BIN)/python -m pytest tests/docs/test_recipes.py
 
 bench: bench-engine bench-library bench-agreement bench-bonnie bench-fsync bench-verify bench-sim bench-stats bench-store bench-report bench-endurance bench-serve ## all benches (about 40 minutes; on a quiet machine)

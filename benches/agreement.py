@@ -26,7 +26,7 @@ from typing import Any
 
 DEVICE_BYTES = 1 << 30
 # The throttle lets requests through in bursts, one for each slice of 100 ms from the first request on (THROTL_SLICE,
-# block/blk-throttle.c). A window whose edges lie on bursts gains or loses a whole one by chance: 1 % of ten seconds.
+# block/blk-throttle.c). A window whose edges are on bursts gains or loses a whole one by chance: 1 % of ten seconds.
 # Half a slice more of ramp puts both edges between two bursts, for both tools alike.
 RAMP = "1050ms"
 HUGE_PAGES = 4

@@ -1,7 +1,7 @@
 """Checks the promises of the statistics: false positives, and the power to detect planted differences.
 
 Each row simulates campaigns or runs with noise whose truth is known, and asks the statistics as `spindle compare` and
-`spindle check` do. A rate stands beside its goal and its own 95 % interval (Clopper and Pearson).
+`spindle check` do. A rate is printed beside its goal and its own 95 % interval (Clopper and Pearson).
 
     python benches/stats.py [--repetitions 2000] [--only WORDS] [--json]
 

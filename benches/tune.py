@@ -19,8 +19,8 @@ import numpy as np
 
 from spindle.search.choice import ranked
 from spindle.search.space import Numbers, Point, Space, axis
-from spindle.search.strategies import Guided, Random, Strategy
-from spindle.search.trials import Goal, Tried
+from spindle.search.strategies import ExpectedImprovement, Random, Strategy
+from spindle.search.trials import Goal, TrialPoint
 
 NOISES = (0.02, 0.05, 0.10)
 GOALS = {0.02: 0.015, 0.05: 0.035, 0.10: 0.052}
@@ -73,9 +73,9 @@ def regrets(strategy: str, noise: float, seed: int, trials: int) -> tuple[float,
     """Regret of the choice by expected value, and of the best observed trial."""
     truth, by = landscape(seed), random.Random(f"{seed}/{noise}/{strategy}")
     goal, start = Goal(higher=True), tuple(0 for _ in SPACE.axes)
-    asked: Strategy = Guided(SPACE, goal, seed) if strategy == "guided" else Random(SPACE, seed)
+    asked: Strategy = ExpectedImprovement(SPACE, goal, seed) if strategy == "guided" else Random(SPACE, seed)
     design = SPACE.design(trials // 4, f"{seed}") if strategy == "guided" else []
-    done: list[Tried] = []
+    done: list[TrialPoint] = []
     while len(done) < trials:
         block = len(done) // BLOCK
         taken = {one.point for one in done if one.block == block}
@@ -86,7 +86,7 @@ def regrets(strategy: str, noise: float, seed: int, trials: int) -> tuple[float,
         else:
             point = asked.ask(done, taken)
         assert point is not None
-        done.append(Tried(point, block, truth.at(point) * by.lognormvariate(0, noise)))
+        done.append(TrialPoint(point, block, truth.at(point) * by.lognormvariate(0, noise)))
     best = truth.best()
     chosen = ranked(SPACE, done, goal, start)
     observed = max(done, key=lambda one: one.value or 0.0).point

@@ -31,8 +31,11 @@ PATTERNS = {
     "name the subject first": re.compile(r'(?:"""|^\s*//!? |^\s*/// )(What|Whoever|Whatever|Whichever|Of|Whether)\b'),
     "say report, show, print, detect or distinguish": re.compile(r"(?<!\.)\b([Tt]ells?|[Tt]elling|[Tt]old)\b"),
     "say have, carry, tolerate or survive": re.compile(r"\b([Bb]ears?|[Bb]earing|[Bb]orne)\b"),
+    "say is, is given, is shown or applies": re.compile(
+        r"\b([Ss]tands?(?! for\b| still\b)|[Ss]tood|[Ll]ies? (?:in|on|at|between|within|behind|under|elsewhere))\b"
+    ),
     "a type is a noun": re.compile(
-        r"\b(?:class|struct|enum|type) (Looked|Sought|Told|Care|Warmth|Making|Kept|Asked|Found|Made)\b"
+        r"\b(?:class|struct|enum|type) (Looked|Sought|Told|Care|Warmth|Making|Kept|Asked|Found|Made|Compared|Left|Tried|Both|Way|Beside|Loaded)\b"
     ),
 }
 _CONTINUED = re.compile(r"^\s*//[/!]? ?\S")

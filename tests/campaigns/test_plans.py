@@ -245,7 +245,7 @@ def test_a_factor_of_named_levels_can_be_cut_down_to_some() -> None:
         ("[factors.a]\nsets = 'options.size'\nvalues = []", "plan.toml:3: factors.a.values: expected a list"),
         (
             "[factors.a]\nsets = 'options.size'\nvalues = [4, 4]",
-            "plan.toml:3: factors.a.values: `4` stands there twice",
+            "plan.toml:3: factors.a.values: `4` is given twice",
         ),
         ("setup = 'rm -rf /'", "plan.toml:1: setup: a command is a list of its arguments"),
         ("a = 1\na = 2", "plan.toml:2: not TOML"),

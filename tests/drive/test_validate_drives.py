@@ -13,7 +13,7 @@ from tests.program import Invoke
 
 
 def slow_down(described: dict[str, Any]) -> None:
-    """Half as many revolutions per minute, wherever they stand."""
+    """Half as many revolutions per minute, wherever they are given."""
     for key, value in described.items():
         if key == "Rotation speed (in rpms)":
             described[key] = value / 2

@@ -159,7 +159,7 @@ class Outcome:
 
 
 def crash(folder: Path, case: Crash) -> Outcome:
-    """Write, cut, check. The folder is the case's own; the journal must not lie on the disk that is cut."""
+    """Write, cut, check. The folder is the case's own; the journal must not be on the disk that is cut."""
     folder.mkdir(exist_ok=True)
     disk = PoweredDisk(folder, case.seed, case.size, case.write_cache)
     with ExitStack() as stack:
@@ -198,7 +198,7 @@ def crash(folder: Path, case: Crash) -> Outcome:
 
 
 def beginning(journal: Path, case: Crash, writer: subprocess.Popen[str]) -> int:
-    """Length of what stands before the first acknowledgement: a sum for each block."""
+    """Length of the text before the first acknowledgement: a sum for each block."""
     blocks = case.written // 4096
     least = 4 * blocks
     wait_until_grown(journal, least, writer)

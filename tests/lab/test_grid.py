@@ -13,8 +13,8 @@ from spindle.lab.load import find_agent
 from spindle.library.validation import grid_plot
 from spindle.report.terminal.grid import grid_page
 from spindle.validation.grid import causes
-from spindle.validation.grid.both import Both, Operation, Outcome, simulated
 from spindle.validation.grid.compare import GridReport, compare
+from spindle.validation.grid.outcomes import Operation, Outcome, PointOutcomes, simulated
 from spindle.validation.grid.points import DEPTHS, LEVELS, OPERATIONS, SCHEDULERS, SIZES_KIB, Point, points
 from tests.program import spindle
 
@@ -56,19 +56,19 @@ def test_each_point_runs_in_the_simulator() -> None:
 
 
 def test_differences_have_a_sign_and_beyond_the_bounds_a_cause() -> None:
-    alike = compare(Both(POINT, outcome(), outcome()))
+    alike = compare(PointOutcomes(POINT, outcome(), outcome()))
     assert (alike.throughput_error, alike.mean_error, alike.p99_error, alike.cause) == (0, 0, 0, None)
-    slower = compare(Both(POINT, outcome(bytes_per_s=32e6, mean_ns=4e6), outcome()))
+    slower = compare(PointOutcomes(POINT, outcome(bytes_per_s=32e6, mean_ns=4e6), outcome()))
     assert (slower.throughput_error, slower.mean_error) == (-0.5, 1.0)
     assert slower.cause == causes.BFQ
     more = outcome(at_drives={"reads": 9000, "writes": 1000, "flushes": 0}, mean_ns=4e6)
-    assert compare(Both(POINT, outcome(), more)).cause == causes.RETRIED
+    assert compare(PointOutcomes(POINT, outcome(), more)).cause == causes.RETRIED
     other = replace(POINT, level="single", scheduler="none")
-    assert compare(Both(other, outcome(mean_ns=4e6), outcome())).cause == causes.UNKNOWN
+    assert compare(PointOutcomes(other, outcome(mean_ns=4e6), outcome())).cause == causes.UNKNOWN
 
 
 def test_the_page_names_what_differs_and_the_goals(tmp_path: Path) -> None:
-    both = [Both(POINT, outcome(), outcome()), Both(POINT, outcome(bytes_per_s=32e6), outcome())]
+    both = [PointOutcomes(POINT, outcome(), outcome()), PointOutcomes(POINT, outcome(bytes_per_s=32e6), outcome())]
     report = GridReport(compared=[compare(of) for of in both], cpu_s=4)
     page = "\n".join(grid_page(report))
     assert "IOPS and throughput within 5%: 1 of 2 (goal 95%: missed)" in page

@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import pytest
 
+from spindle.base.plain import as_json
 from spindle.lab import initramfs, kernel
 from spindle.lab.errors import LabMissing
 from spindle.lab.load import find_agent
 from spindle.library.validation import validate_rebuild
-from spindle.report.terminal.rebuilds import rebuilds_json, rebuilds_page
+from spindle.report.terminal.rebuilds import rebuilds_page
 from spindle.run.errors import Usage
 from spindle.validation import rebuild
-from spindle.validation.rebuild import LEVELS, LIMITS, LOADS, Point, RebuildReport, Way, compare, points, simulated
+from spindle.validation.rebuild import (
+    LEVELS,
+    LIMITS,
+    LOADS,
+    Point,
+    RebuildFigures,
+    RebuildReport,
+    compare,
+    points,
+    simulated,
+)
 from tests.program import spindle
 
 POINT = Point(level="raid5", load="randread", limit="urgent")
 
 
-def way(rebuild_s: float | None = 10.0, iops: float = 50.0) -> Way:
-    return Way(rebuild_s=rebuild_s, iops=iops, whole_iops=100.0)
+def way(rebuild_s: float | None = 10.0, iops: float = 50.0) -> RebuildFigures:
+    return RebuildFigures(rebuild_s=rebuild_s, iops=iops, whole_iops=100.0)
 
 
 def test_the_points_have_every_level_load_and_limit() -> None:
@@ -47,7 +58,7 @@ def test_a_rebuild_that_did_not_end_does_not_agree() -> None:
     assert not report.reaches_goal
     page = list(rebuilds_page(report))
     assert "rebuild time and slowdown within 15%: 1 of 2 (goal 90%: missed)" in page
-    assert '"rebuild_error": null' in "".join(rebuilds_json(report))
+    assert '"rebuild_error": null' in as_json(report)
 
 
 def test_the_log_of_the_kernel_has_the_time_of_a_rebuild() -> None:

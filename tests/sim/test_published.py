@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from spindle.validation.published.compare import Compared, TablesError, goals, report
+from spindle.validation.published.compare import FigureComparison, TablesError, goals, report
 from spindle.validation.published.prediction import Quantity
 from tests.program import spindle
 
@@ -67,14 +67,14 @@ def test_a_row_that_no_rule_reads_is_named_and_the_others_are_predicted(tmp_path
     rows = ["zfs,1,512,100,10,1", "md10fs,1,512,112.3,11.2,0.2", "md7fs,1,512,100,10,1"]
     (tmp_path / "randomio_2008.csv").write_text(COLUMNS + "\n".join(rows) + "\n")
     found = report(tmp_path)
-    assert [left.row for left in found.left] == ["row 1", "row 3"]
-    assert "zfs" in found.left[0].reason
+    assert [row.row for row in found.skipped] == ["row 1", "row 3"]
+    assert "zfs" in found.skipped[0].reason
     assert len(found.compared) == 3
 
 
 def test_the_goals_count_what_they_name() -> None:
-    def one(published: float, predicted: float, quantity: Quantity) -> Compared:
-        return Compared("t", "row", "figure", "unit", quantity, published, predicted)
+    def one(published: float, predicted: float, quantity: Quantity) -> FigureComparison:
+        return FigureComparison("t", "row", "figure", "unit", quantity, published, predicted)
 
     rates = [one(100, 110, Quantity.RATE), one(200, 180, Quantity.RATE), one(300, 300, Quantity.RATE)]
     writes = [one(0.2, 9, Quantity.WRITE_LATENCY), one(10, 14, Quantity.WRITE_LATENCY)]

@@ -106,10 +106,10 @@ def test_the_steps_of_a_quick_look_have_their_names() -> None:
 
 
 def test_no_two_entries_have_the_same_name() -> None:
-    every = [name for entry in names.METRICS for name in entry.names()]
+    every = [name for entry in names.METRICS for name in entry.names]
     assert sorted(every) == sorted(set(every))
     for entry in names.METRICS:
-        assert [names.known(name) for name in entry.names()] == [entry] * len(entry.names())
+        assert [names.known(name) for name in entry.names] == [entry] * len(entry.names)
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from spindle.search.choice import has_two_modes
 from spindle.search.curves import influences
 from spindle.search.process import fitted
 from spindle.search.space import IGNORED, Space, axis
-from spindle.search.strategies import Grid, Guided, Random
-from spindle.search.trials import Goal, Tried
+from spindle.search.strategies import ExpectedImprovement, Grid, Random, Strategy
+from spindle.search.trials import Goal, TrialPoint
 from tests.tune.landscapes import noisy, plan, searched
 
 Levels = Mapping[str, str]
@@ -167,16 +167,16 @@ def test_equal_values_are_no_error() -> None:
     assert np.isfinite(error).all()
 
 
-@pytest.mark.parametrize("strategy", [Grid(SPACE), Random(SPACE, 1), Guided(SPACE, Goal(higher=True), 1)])
-def test_a_strategy_asks_for_points_of_the_space_but_none_of_the_block(strategy: Grid | Random | Guided) -> None:
-    trials: list[Tried] = []
+@pytest.mark.parametrize("strategy", [Grid(SPACE), Random(SPACE, 1), ExpectedImprovement(SPACE, Goal(higher=True), 1)])
+def test_a_strategy_asks_for_points_of_the_space_but_none_of_the_block(strategy: Strategy) -> None:
+    trials: list[TrialPoint] = []
     for at in range(24):
         taken = {one.point for one in trials if one.block == at // 8}
         point = strategy.ask(trials, taken)
         assert point is not None
         assert point not in taken
         assert point in set(SPACE.every())
-        trials.append(Tried(point, at // 8, float(point[0] + 1)))
+        trials.append(TrialPoint(point, at // 8, float(point[0] + 1)))
     if isinstance(strategy, Grid):
         assert {one.point for one in trials} == set(SPACE.every())
 

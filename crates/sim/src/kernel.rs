@@ -57,7 +57,7 @@ impl Kernel {
         self >= Kernel::new(3, 6, 0)
     }
 
-    /// Reads of a whole RAID5 or RAID6 that lie in one chunk go past the stripe cache (2.6.20: "md: enable bypassing cache
+    /// Reads of a whole RAID5 or RAID6 that are in one chunk go past the stripe cache (2.6.20: "md: enable bypassing cache
     /// for reads").
     #[must_use]
     pub fn reads_past_stripe_cache(self) -> bool {

@@ -119,7 +119,7 @@ fn noop_and_none_serve_in_order_of_arrival() {
 #[test]
 fn the_textbooks_elevators_do_as_the_textbook_says() {
     // The example of Silberschatz, Galvin, Gagne: head at 53, requests 98 183 37 122 14 124 65 67; with 40 for 37, as a
-    // head stands behind the block that it has read.
+    // head is behind the block that it has read.
     let queue = [98, 183, 40, 122, 14, 124, 65, 67];
     for (name, order) in [
         ("sstf", [65, 67, 40, 14, 98, 122, 124, 183]),

@@ -1,6 +1,6 @@
 //! The check of a block by carry-less multiplication of 64 bytes at a time: AVX-512 with VPCLMULQDQ.
 //!
-//! A CRC is a remainder of polynomials over GF(2), so 16 bytes that lie `d` bits before the end of a sector count as much
+//! A CRC is a remainder of polynomials over GF(2), so 16 bytes that are `d` bits before the end of a sector count as much
 //! as their product with x^d mod P at the end. Every 16 bytes of a sector are multiplied by a factor of their own, without
 //! waiting for any other, all products are added up, and the instruction of SSE 4.2 takes the remainder of the sum (after
 //! Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ", Intel 2009, which multiplies one after
@@ -33,7 +33,7 @@ static FACTORS: [[u64; VECTOR / 8]; VECTORS] = factors();
 /// The remainder of a sector that has its right CRC at its end, counted from a register of 0.
 const RIGHT: u32 = right();
 
-/// A reflected product is one place too high: x^(d - 1) moves by d bits. The first half lies 64 bits before the second.
+/// A reflected product is one place too high: x^(d - 1) moves by d bits. The first half is 64 bits before the second.
 const fn factors() -> [[u64; VECTOR / 8]; VECTORS] {
     let mut factors = [[0; VECTOR / 8]; VECTORS];
     // x^-1: what becomes 1 when it is multiplied by x.

@@ -18,6 +18,11 @@ class Plain:
         return found | {name: _json(getattr(self, name)) for name in self.COMPUTED}
 
 
+def as_json(value: object) -> str:
+    """The JSON of an object for people: indented, without a line break at the end."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
 def _json(value: object) -> Any:
     """The object as a reader of its JSON gets it: lists, where `msgspec.to_builtins` leaves tuples."""
     return msgspec.json.decode(msgspec.json.encode(value))

@@ -25,8 +25,8 @@ from spindle.campaign.plan import Method, Order, Plan, Search
 from spindle.search import space as spaces
 from spindle.search.choice import ranked, simplified, unstable
 from spindle.search.space import Axis, Point, Space
-from spindle.search.strategies import Grid, Guided, Random, Strategy
-from spindle.search.trials import Goal, Tried
+from spindle.search.strategies import ExpectedImprovement, Grid, Random, Strategy
+from spindle.search.trials import Goal, TrialPoint
 
 STAGE = "stage"
 """Key of the stage in a trial's detail."""
@@ -89,7 +89,7 @@ class SearchSchedule:
             case Method.RANDOM:
                 return Random(self.space, self.plan.seed)
             case Method.GUIDED:
-                return Guided(self.space, self.goal, self.plan.seed)
+                return ExpectedImprovement(self.space, self.goal, self.plan.seed)
 
     @property
     def most(self) -> int:
@@ -112,9 +112,9 @@ class SearchSchedule:
             for axis, level in zip(self.space.axes, point, strict=True)
         }
 
-    def tried(self, steps: Sequence[Step]) -> list[Tried]:
+    def tried(self, steps: Sequence[Step]) -> list[TrialPoint]:
         """The trials as a search sees them."""
-        return [Tried(self.point(one.levels), one.block, one.value, one.bounded) for one in steps]
+        return [TrialPoint(self.point(one.levels), one.block, one.value, one.bounded) for one in steps]
 
     def next(self, steps: Sequence[Step]) -> list[Step]:
         """The trials after these, all of which have ended; empty: the search is over."""

@@ -78,12 +78,12 @@ def start_of(plan: Plan) -> dict[str, str]:
 
 def is_allowed(plan: Plan, labels: Mapping[str, str]) -> bool:
     """True if no exclusion of the plan applies."""
-    return _Allowed(plan)(labels)
+    return _Exclusions(plan)(labels)
 
 
 def _combinations(plan: Plan) -> Iterator[dict[str, str]]:
     names = [factor.name for factor in plan.factors]
-    allowed = _Allowed(plan)
+    allowed = _Exclusions(plan)
     first = start_of(plan)
     match plan.design.kind:
         case Kind.LIST:
@@ -123,7 +123,7 @@ def _with_effect(plan: Plan, labels: Mapping[str, str], factor: str) -> Iterator
     for other in plan.factors:
         for label in other.labels:
             one = {**labels, other.name: label}
-            if _without_ignored(plan, one)[factor] != IGNORED and _Allowed(plan)(one):
+            if _without_ignored(plan, one)[factor] != IGNORED and _Exclusions(plan)(one):
                 yield one
                 return
 
@@ -135,7 +135,7 @@ def _too_many(plan: Plan, number: int) -> str:
     )
 
 
-class _Allowed:
+class _Exclusions:
     """True unless an exclusion applies. In a partial combination, missing levels exclude nothing."""
 
     def __init__(self, plan: Plan) -> None:
@@ -148,13 +148,13 @@ class _Allowed:
 
 
 def _allowed_rows(plan: Plan) -> _Rows:
-    return _Rows([factor.name for factor in plan.factors], _Allowed(plan))
+    return _Rows([factor.name for factor in plan.factors], _Exclusions(plan))
 
 
 @dataclass(frozen=True)
 class _Rows:
     names: Sequence[str]
-    allowed: _Allowed
+    allowed: _Exclusions
 
     def __call__(self, row: Sequence[str | None]) -> bool:
         return self.allowed({name: one for name, one in zip(self.names, row, strict=True) if one is not None})

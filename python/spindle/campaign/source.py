@@ -344,7 +344,7 @@ def _factor(above: Table, name: str, names: Sequence[str]) -> Factor:
     table.finish()
     if len({one.label for one in found}) < len(found):
         twice = next(one.label for one in found if [o.label for o in found].count(one.label) > 1)
-        table.fail("values", f"`{twice}` stands there twice")
+        table.fail("values", f"`{twice}` is given twice")
     if len(found) > _MOST_LEVELS:
         table.fail("values", f"{len(found)} levels; there can be {_MOST_LEVELS}")
     return Factor(name=name, levels=tuple(found))

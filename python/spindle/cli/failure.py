@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import traceback
@@ -10,7 +11,9 @@ import click
 
 from spindle.base.commands import option, switched_off
 from spindle.base.errors import SpindleError
+from spindle.base.suggestions import meant
 from spindle.cli.exits import Exit
+from spindle.host.errors import not_found
 
 
 def explain(error: BaseException) -> tuple[str, Exit]:
@@ -57,15 +60,38 @@ def _known(error: BaseException) -> tuple[str, Exit]:
         )
     if isinstance(error, SpindleError):
         return str(error), Exit(error.exit_code)
+    if isinstance(error, OSError) and error.filename is not None:
+        of_file = not_found(_shown(error.filename), error)
+        return str(of_file), Exit(of_file.exit_code)
+    if isinstance(error, UnicodeEncodeError) and error.reason == _NOT_UTF8:
+        return f"{_shown(error.object)[:100]}: not UTF-8; only names of files and targets may be anything", Exit.USAGE
     return _unexpected(error), Exit.FAILED
 
 
+_NOT_UTF8 = "surrogates not allowed"
+"""Python has bytes of an argument that are not UTF-8 as surrogates, and refuses to encode them."""
+
+
+def _shown(name: object) -> str:
+    """The name of a file, whose bytes may be anything."""
+    text = os.fsdecode(name) if isinstance(name, str | bytes | os.PathLike) else str(name)
+    return text.encode(errors="backslashreplace").decode()
+
+
 def _usage(error: click.ClickException) -> str:
-    message = error.format_message().strip()
     context = getattr(error, "ctx", None)
     help_of = context.command_path if context is not None else "spindle"
+    if isinstance(error, click.NoSuchOption):
+        hint = meant(error.option_name, _names(error), f"see `{help_of} --help`", 0.7)
+        return f"no such option {error.option_name}; {hint}"
+    message = error.format_message().strip()
     message = message[:1].lower() + message[1:].rstrip(".")
     return message if ";" in message else f"{message}; see `{help_of} --help`"
+
+
+def _names(error: click.NoSuchOption) -> list[str]:
+    parameters = error.ctx.command.get_params(error.ctx) if error.ctx is not None else []
+    return [name for parameter in parameters for name in (*parameter.opts, *parameter.secondary_opts)]
 
 
 def _unexpected(error: BaseException) -> str:

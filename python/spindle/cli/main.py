@@ -184,9 +184,10 @@ def _open_standard_streams() -> None:
 
 def invoke(arguments: Sequence[str] | None = None) -> int:
     """Run a verb. Every error becomes one line on stderr. The status is an `Exit`, or that of a command it ran."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         # Not `spindle.main`: it would turn the signals that unwind a run into its own Abort.
-        with spindle.make_context("spindle", list(sys.argv[1:] if arguments is None else arguments)) as context:
+        with spindle.make_context("spindle", list(words)) as context:
             status = spindle.invoke(context)
     except click.exceptions.Exit as end:
         return end.exit_code
@@ -201,10 +202,24 @@ def invoke(arguments: Sequence[str] | None = None) -> int:
             raise
         from spindle.cli.failure import explain
 
+        if isinstance(error, click.UsageError) and error.ctx is None:
+            error.ctx = _context_of(words)
         line, failed = explain(error)
         print(line, file=sys.stderr)
         return failed
     return status or Exit.FINE
+
+
+def _context_of(words: Sequence[str]) -> click.Context:
+    """The verb of a command line; click does not always say which one it could not parse."""
+    command: click.Command = spindle
+    context = click.Context(command, info_name="spindle")
+    for word in words:
+        found = command.get_command(context, word) if isinstance(command, click.Group) else None
+        if found is None:
+            break
+        command, context = found, click.Context(found, parent=context, info_name=word)
+    return context
 
 
 def _forget_stdout() -> None:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from spindle.base.plain import as_json
+
 if TYPE_CHECKING:
     from spindle.library.stores import Store
 
@@ -36,11 +38,9 @@ class Form(Enum):
 
                 sys.stdout.write(as_csv(Sheet("answer", columns, [_plain(row) for row in rows])).decode())
             case Form.JSON:
-                import msgspec
-
                 keys = _unequal(columns)
                 objects = [dict(zip(keys, _plain(row), strict=True)) for row in rows]
-                sys.stdout.write(msgspec.json.format(msgspec.json.encode(objects), indent=2).decode() + "\n")
+                sys.stdout.write(as_json(objects) + "\n")
 
 
 def prompt(store: Store, form: Form) -> None:

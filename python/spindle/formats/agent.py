@@ -310,7 +310,7 @@ def _lay(place: Path, text: str) -> None:
 
 
 def _change(root: Path, files: Mapping[str, str | None]) -> None:
-    """The state after the load. What was not there before is left out: a link could lead it elsewhere."""
+    """The state after the load. A file that was not there before is left out: a link could lead it elsewhere."""
     for name, text in files.items():
         place = _inside(root, name)
         if place.resolve() != place or not place.is_file():

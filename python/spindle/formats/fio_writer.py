@@ -13,9 +13,8 @@ from datetime import UTC, datetime
 from statistics import fmean, pstdev
 from typing import Any
 
-import msgspec
-
 from spindle import _core
+from spindle.base.plain import as_json
 from spindle.result.document import Unreadable
 from spindle.result.figures import EndedByError, Op
 from spindle.result.record import DeviceCounters, ImportedRecord, Record, RunRecord
@@ -136,7 +135,7 @@ def write(records: Record | Sequence[Record], shape: ReportOptions = ReportOptio
         "jobs": [job.report for job in _jobs(runs, shape, bins)],
         "disk_util": [_disk(device) for run in runs for device in run.devices],
     }
-    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
+    return as_json(document).encode() + b"\n"
 
 
 def jobs_of(records: Record | Sequence[Record], shape: ReportOptions) -> tuple[str, list[Job]]:

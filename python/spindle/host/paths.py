@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from .devices import HERE, Machine
+from .errors import WrongTarget
 from .several import joined, split
 
 
@@ -16,7 +17,11 @@ def is_under_dev(path: str | os.PathLike[str]) -> bool:
 
 def target_path(name: str, machine: Machine = HERE) -> str:
     """The path of a target, for every verb: a bare name (`sdb`) of a block device, without a file of that name here,
-    becomes /dev/NAME. Each of several (`sdb:sdc`) by itself. Anything else stays as it is."""
+    becomes /dev/NAME. Each of several (`sdb:sdc`) by itself. Anything else stays as it is.
+
+    Raises WrongTarget for an empty name, which an unset variable of a shell leaves."""
+    if not name.strip():
+        raise WrongTarget("the target has no name: it is empty; name a device, a file or a folder (`.` is this one)")
     parts = split(name)
     meant = [_device_path(part, machine) for part in parts]
     return joined(meant) if meant != parts else name

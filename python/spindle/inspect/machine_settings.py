@@ -17,7 +17,7 @@ _MOST_STATES = 32
 
 
 def machine_settings(inventory: Inventory, tree: Tree, part_of: Callable[[str], str | None]) -> None:
-    """Fill them in. `part_of`: the device, or the file system, that a path means or lies on."""
+    """Fill them in. `part_of`: the device, or the file system, that a path means or is on."""
     read = Reading(tree, inventory.unknown)
     _swaps(inventory, read, part_of)
     _clocks(inventory, read)

@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from spindle.base.plain import as_json
+
 FORMAT = 1
 
 
@@ -598,7 +600,7 @@ def _unknowns(part: Any) -> int:
 
 def encode(inventory: Inventory) -> bytes:
     """One JSON document, indented, with a newline at its end."""
-    return msgspec.json.format(msgspec.json.encode(inventory), indent=2) + b"\n"
+    return as_json(inventory).encode() + b"\n"
 
 
 def schema() -> dict[str, Any]:

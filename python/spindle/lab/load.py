@@ -49,7 +49,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LabRun:
     """A load that has ended."""
 
     document: bytes
@@ -113,7 +113,7 @@ exit $status
 """
 
 
-def carry_out(task: Task, version: str | None = None) -> Loaded:
+def carry_out(task: Task, version: str | None = None) -> LabRun:
     """Run a load. Raises LabMissing or LabError."""
     archive = initramfs.for_script(
         script(task), {f"{_FOLDER}/{task.name}.toml": task.workload.encode()}, [str(find_agent())]
@@ -131,7 +131,7 @@ def carry_out(task: Task, version: str | None = None) -> Loaded:
         said = out[ERRORS].decode(errors="replace").strip().splitlines() or ["no message"]
         raise LabError(f"in the lab: {said[-1]}")
     lines = log.decode(errors="replace").splitlines()
-    return Loaded(document, lines, report, cpu_of_children_s() - before, trace)
+    return LabRun(document, lines, report, cpu_of_children_s() - before, trace)
 
 
 def cpu_of_children_s() -> float:

@@ -8,10 +8,13 @@ from contextlib import AbstractContextManager, nullcontext
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
+from msgspec import Struct
+
 from spindle.campaign import execution
 from spindle.campaign.execution import CheckedPlan, RunOptions, begin, checked, latest, made_ready, reopened
 from spindle.campaign.outcome import Outcome, outcome_of
-from spindle.campaign.source import open_plan
+from spindle.campaign.preview import Preview, preview
+from spindle.campaign.source import open_plan, preset_names
 from spindle.host.signals import Stopped
 from spindle.library.arguments import public
 from spindle.library.options import consent_of, engine_of, preflight_of, text_of
@@ -22,10 +25,11 @@ from spindle.library.table import Table
 from spindle.run.consent import Consent
 from spindle.run.errors import RunFailed, Usage
 from spindle.run.watch import Watch
-from spindle.store import Campaign
+from spindle.store import Campaign, StoreUsage
 from spindle.store import Store as Stored
 
 if TYPE_CHECKING:
+    from spindle.report.terminal.store import CampaignLine
     from spindle.report.terminal.style import Style
 
 Name = str | os.PathLike[str]
@@ -68,6 +72,76 @@ class CampaignResult(Printable):
     def _repr_html_(self) -> str:
         metric = self.outcome.metric.name if self.outcome.metric is not None else "no result yet"
         return f"<div><p><b>{escape(self.name)}</b>: {escape(metric)}</p>{self.cells._repr_html_()}</div>"
+
+
+class PlanPreview(Printable):
+    """A plan before it is begun: cells, trials, their order and time, and the settings that it will change."""
+
+    def __init__(self, found: Preview) -> None:
+        self.found = found
+
+    def _data(self) -> object:
+        return self.found.to_dict()
+
+    def page(self, style: Style) -> list[str]:
+        """As `Printable`."""
+        from spindle.report.terminal.campaign import of_preview
+
+        return of_preview(self.found, style)
+
+
+class CampaignList(Printable):
+    """The campaigns of a store, the oldest first."""
+
+    def __init__(self, lines: Sequence[CampaignLine]) -> None:
+        self.lines = lines
+
+    def _data(self) -> object:
+        return self.lines
+
+    def page(self, style: Style) -> list[str]:
+        """As `Printable`."""
+        from spindle.report.terminal.campaign import of_list
+
+        return of_list(self.lines, style)
+
+
+class PlanPreset(Printable, Struct, frozen=True):
+    """A plan that comes with the program."""
+
+    name: str
+    text: str
+
+    def page(self, _style: Style) -> list[str]:
+        """As `Printable`."""
+        return self.text.rstrip().splitlines()
+
+
+class PlanPresets(Printable):
+    """All of them: name -> a line about it."""
+
+    def __init__(self, about: Mapping[str, str]) -> None:
+        self.about = about
+
+    def _data(self) -> object:
+        return [{"name": name, "about": about} for name, about in self.about.items()]
+
+    def page(self, style: Style) -> list[str]:
+        """As `Printable`."""
+        from spindle.report.terminal.campaign import of_presets
+
+        return of_presets(self.about, style)
+
+
+def plan_preset(name: str) -> PlanPreset:
+    """The plan of this name, or of a file. Raises `Usage`."""
+    plan = open_plan(name)
+    return PlanPreset(plan.name, plan.text)
+
+
+def plan_presets() -> PlanPresets:
+    """The plans that come with the program."""
+    return PlanPresets({name: open_plan(name).about for name in preset_names()})
 
 
 @public
@@ -113,7 +187,7 @@ def campaign(
         if resume:
             found, ready = to_resume(None if resume is True else resume, kept.raw)
             if found.state == "done":
-                return CampaignResult(outcome_of(found, kept.raw))
+                return result_of(found, kept.raw)
             start = resuming(found)
         else:
             if plan is None:
@@ -122,7 +196,7 @@ def campaign(
             start = beginning(ready, kept.raw, name)
         with watched(progress) as watch:
             made = carried_out(ready, kept.raw, start, means, watch)
-        return CampaignResult(outcome_of(made, kept.raw))
+        return result_of(made, kept.raw)
 
 
 Start = Callable[[Consent], tuple[Campaign, Consent]]
@@ -137,6 +211,11 @@ def planned(
     more = [f"target={os.fspath(target)}"] if target is not None else []
     more += [f"load.command={load}"] if load is not None else []
     return made_ready(open_plan(plan, [*given, *more]))
+
+
+def previewed(ready: CheckedPlan) -> PlanPreview:
+    """Show what a plan would do; nothing is changed. Raises as the knobs of a device."""
+    return PlanPreview(preview(ready))
 
 
 def beginning(ready: CheckedPlan, store: Stored, name: str | None) -> Start:
@@ -176,3 +255,18 @@ def carried_out(ready: CheckedPlan, store: Stored, start: Start, means: RunOptio
             f"`spindle campaign resume {campaign.name}` goes on"
         ) from None
     return store.campaigns.get(campaign.name)
+
+
+def named(name: str | None, store: Stored) -> Campaign:
+    """A campaign of the store, None: the last one. Raises `StoreUsage`."""
+    if name is not None:
+        return store.campaigns.get(name)
+    every = store.campaigns.all()
+    if not every:
+        raise StoreUsage("there is no campaign yet; `spindle campaign run PRESET` starts one")
+    return every[-1]
+
+
+def result_of(found: Campaign, store: Stored, metric: str | None = None) -> CampaignResult:
+    """The results of a campaign so far; `metric`: instead of the plan's. Raises `Usage` for a missing metric."""
+    return CampaignResult(outcome_of(found, store, metric))

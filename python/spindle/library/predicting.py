@@ -28,7 +28,7 @@ class Prediction(model.Prediction, Printable, frozen=True):
 
         return prediction_page(self, style)
 
-    def beside(self, result: Result) -> Beside:
+    def beside(self, result: Result) -> PredictedRun:
         """A run of the same workload beside this prediction, with the likely causes of differences. Raises
         `spindle.Error` for a result of several runs."""
         return beside_of(result.record, self)
@@ -37,7 +37,7 @@ class Prediction(model.Prediction, Printable, frozen=True):
         return f"<Prediction of {self.workload} on {self.target}>"
 
 
-class Beside(beside.Beside, Printable, frozen=True):
+class PredictedRun(beside.PredictedRun, Printable, frozen=True):
     """Measured figures beside predicted ones. `print` shows it as a table."""
 
     def page(self, style: Style) -> list[str]:
@@ -47,12 +47,12 @@ class Beside(beside.Beside, Printable, frozen=True):
         return beside_page(self, style)
 
 
-def beside_of(record: Record, found: model.Prediction) -> Beside:
+def beside_of(record: Record, found: model.Prediction) -> PredictedRun:
     """Compare a record with its prediction. Raises `Usage` for a record of several runs."""
     if not isinstance(record, RunRecord):
         raise Usage("`predict=`: a search or phases are many runs; predict one of them")
     compared = beside.beside(record, found)
-    return Beside(operations=compared.operations, hints=compared.hints)
+    return PredictedRun(operations=compared.operations, hints=compared.hints)
 
 
 @public

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spindle.base.plain import as_json
 from spindle.library.arguments import public
 from spindle.library.comparing import Alternative, plan_levels, selected
 from spindle.library.outputs import output_of
@@ -91,9 +92,7 @@ def rendered(
 
             return picture(document.charts(), form, document.title)
         case "json":
-            import msgspec
-
-            return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
+            return as_json(document).encode() + b"\n"
         case "txt":
             from spindle.report.render.text import text
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from spindle.base.plain import as_json
+
 if TYPE_CHECKING:
     from spindle.report.terminal.style import Style
 
@@ -30,7 +32,7 @@ class Printable:
 
     def to_json(self) -> bytes:
         """Its JSON, indented."""
-        return msgspec.json.format(msgspec.json.encode(self._data()), indent=2) + b"\n"
+        return as_json(self._data()).encode() + b"\n"
 
     def __str__(self) -> str:
         from spindle.report.terminal.style import Style

@@ -157,7 +157,7 @@ def resumed(
     keeps: bool = False,
 ) -> TuningResult:
     """Go on with a search; of one that is done, its decision again. Raises errors of one line."""
-    with open_store(store) as opened:
+    with open_store(store, create=False) as opened:
         found, ready = to_resume(name, opened)
         if found.state != "done":
             with watched() as watch:

@@ -32,12 +32,12 @@ def validate_kernel(
     """
     from spindle.run.targets.kernel import NEWEST
     from spindle.validation.kernel.compare import report
-    from spindle.validation.kernel.exact import Exact
-    from spindle.validation.kernel.fast import Fast
+    from spindle.validation.kernel.exact import LabRunner
+    from spindle.validation.kernel.fast import SimulatorRunner
 
     if kernel is not None:
-        runner = Exact(None if kernel == NEWEST else kernel, jobs)
-    return report(Path(folder), runner or Fast(), only)
+        runner = LabRunner(None if kernel == NEWEST else kernel, jobs)
+    return report(Path(folder), runner or SimulatorRunner(), only)
 
 
 def validate_grid(only: str = "", *, say: Callable[[str], None] = lambda text: None) -> GridReport:

@@ -62,7 +62,7 @@ class Variant:
 
 
 @dataclass(frozen=True)
-class Predicted:
+class BandedFigures:
     """The figures with their bands, and the causes by the size of their effect."""
 
     operations: list[OperationFigures]
@@ -71,7 +71,7 @@ class Predicted:
     measured_s: float
 
 
-def predict(text: str, source: str, resolved: ResolvedWorkload, watch: Watch) -> Predicted:
+def predict(text: str, source: str, resolved: ResolvedWorkload, watch: Watch) -> BandedFigures:
     """Predict a workload on a machine file's text; `source` names it in messages. Raises `_core.ConfigError`."""
     machine = _core.Machine.parse(text, source)
     variants = [*_ends(machine, text, source, resolved), *_draws(machine, resolved)]
@@ -87,7 +87,7 @@ def predict(text: str, source: str, resolved: ResolvedWorkload, watch: Watch) ->
     operations = [_operation(key, figures, list(by_cause.values())) for key, figures in middle.items()]
     sized = [_sized(cause, middle, by_cause[name]) for name, cause in causes.items()]
     causes_by_size = sorted(sized, key=lambda cause: -cause.largest)
-    return Predicted(operations, causes_by_size, _drives(runs), sum(run.run.measured_s for run in runs))
+    return BandedFigures(operations, causes_by_size, _drives(runs), sum(run.run.measured_s for run in runs))
 
 
 def _ends(machine: _core.Machine, text: str, source: str, resolved: ResolvedWorkload) -> Iterator[Variant]:

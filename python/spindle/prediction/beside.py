@@ -36,7 +36,7 @@ class Side(StrEnum):
     ABOVE = "above"
 
 
-class Compared(Struct, frozen=True, kw_only=True):
+class OperationComparison(Struct, frozen=True, kw_only=True):
     """One operation, measured and predicted."""
 
     label: str
@@ -58,10 +58,10 @@ class Hint(Struct, frozen=True, kw_only=True):
     evidence: str
 
 
-class Beside(Struct, frozen=True, kw_only=True):
+class PredictedRun(Struct, frozen=True, kw_only=True):
     """A run beside its prediction."""
 
-    operations: list[Compared]
+    operations: list[OperationComparison]
     hints: list[Hint]
 
 
@@ -76,7 +76,7 @@ class Case:
     above: bool
 
 
-def beside(record: RunRecord, prediction: Prediction) -> Beside:
+def beside(record: RunRecord, prediction: Prediction) -> PredictedRun:
     """Compare a run with its prediction."""
     found = list(_compared(record, prediction))
     case = Case(
@@ -86,17 +86,19 @@ def beside(record: RunRecord, prediction: Prediction) -> Beside:
         above=any(of.side is Side.ABOVE for of in found),
     )
     outside = case.below or case.above
-    return Beside(operations=found, hints=[hint for rule in RULES if outside and (hint := rule(case)) is not None])
+    return PredictedRun(
+        operations=found, hints=[hint for rule in RULES if outside and (hint := rule(case)) is not None]
+    )
 
 
-def _compared(record: RunRecord, prediction: Prediction) -> Iterator[Compared]:
+def _compared(record: RunRecord, prediction: Prediction) -> Iterator[OperationComparison]:
     predicted = {(of.stream, of.operation): of for of in prediction.operations}
     for stream in record.figures.streams:
         for name, op in stream.ops():
             of = predicted.get((stream.name, name))
             if of is None or not op.requests:
                 continue
-            yield Compared(
+            yield OperationComparison(
                 label=of.label,
                 operation=name,
                 iops=op.iops,

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+
+from spindle.base.plain import Plain
 
 PAGE = "docs/reference/verdicts.md"
 
 
 @dataclass(frozen=True)
-class Check:
+class Check(Plain):
     """One verdict."""
 
+    COMPUTED = ("page",)
     name: str
     meaning: str
     """The question that it answers, or the problem that it warns of."""
     of: str
     """The results that have this verdict."""
 
-    def to_dict(self) -> dict[str, str]:
-        """The check as plain data."""
-        return {**asdict(self), "page": PAGE}
+    @property
+    def page(self) -> str:
+        """The page with its limit."""
+        return PAGE
 
 
 _CONDITIONS = {

@@ -296,9 +296,17 @@ class RunRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):
         )
 
 
-def _worst_of_all(verdicts: list[Verdict], runs: list[RunRecord]) -> Level:
-    """The worst verdict on the whole and on its runs."""
-    return worst([*verdicts, *(verdict for run in runs for verdict in run.verdicts)])
+class SeveralRuns:
+    """A record that is made of several runs."""
+
+    __slots__ = ()
+    verdicts: list[Verdict]
+    runs: list[RunRecord]
+
+    @property
+    def level(self) -> Level:
+        """The worst verdict on the whole and on its runs."""
+        return worst([*self.verdicts, *(verdict for run in self.runs for verdict in run.verdicts)])
 
 
 class KneePoint(Struct, frozen=True, kw_only=True):
@@ -328,7 +336,7 @@ class Knee(Struct, frozen=True, kw_only=True):
     """True if throughput stopped growing within the sweep; otherwise the knee is beyond it."""
 
 
-class KneeRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="knee"):
+class KneeRecord(SeveralRuns, Struct, frozen=True, kw_only=True, tag_field="kind", tag="knee"):
     """A sweep of concurrency: the same workload at 1, 2, 4 ... outstanding requests."""
 
     id: RunId
@@ -339,11 +347,6 @@ class KneeRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="knee"
     verdicts: list[Verdict]
     """About the sweep as a whole; each run has its own as well."""
     format: int = FORMAT
-
-    @property
-    def level(self) -> Level:
-        """The worst verdict of the sweep and of its runs."""
-        return _worst_of_all(self.verdicts, self.runs)
 
 
 class Variation(Struct, frozen=True, kw_only=True):
@@ -379,7 +382,7 @@ class PhaseFigures(Struct, frozen=True, kw_only=True):
         return f"{self.name}@{values}" if values else self.name
 
 
-class PhasesRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="phases"):
+class PhasesRecord(SeveralRuns, Struct, frozen=True, kw_only=True, tag_field="kind", tag="phases"):
     """Loads that ran one after another on the same target: the phases of a workload, or a workload with each
     combination of its varied values.
     """
@@ -402,13 +405,8 @@ class PhasesRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="pha
     """Without the varied keys. None: it was not recorded."""
     format: int = FORMAT
 
-    @property
-    def level(self) -> Level:
-        """The worst verdict of the whole and of its runs."""
-        return _worst_of_all(self.verdicts, self.runs)
 
-
-class TargetRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="target"):
+class TargetRecord(SeveralRuns, Struct, frozen=True, kw_only=True, tag_field="kind", tag="target"):
     """A latency search: the highest throughput within bounds on latency."""
 
     id: RunId
@@ -425,13 +423,8 @@ class TargetRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tar
     """None: it was not recorded."""
     format: int = FORMAT
 
-    @property
-    def level(self) -> Level:
-        """The worst verdict of the search and of its runs."""
-        return _worst_of_all(self.verdicts, self.runs)
 
-
-class CurveRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="curve"):
+class CurveRecord(SeveralRuns, Struct, frozen=True, kw_only=True, tag_field="kind", tag="curve"):
     """Latency over throughput in open loop."""
 
     id: RunId
@@ -447,11 +440,6 @@ class CurveRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="curv
     request: WorkloadRequest | None = None
     """None: it was not recorded."""
     format: int = FORMAT
-
-    @property
-    def level(self) -> Level:
-        """The worst verdict of the curve and of its runs."""
-        return _worst_of_all(self.verdicts, self.runs)
 
 
 class AssessmentLine(Struct, frozen=True, kw_only=True):
@@ -494,7 +482,7 @@ class Step(Struct, frozen=True, kw_only=True):
     runs: list[RunId]
 
 
-class QuickRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="quick"):
+class QuickRecord(SeveralRuns, Struct, frozen=True, kw_only=True, tag_field="kind", tag="quick"):
     """A quick look at a device."""
 
     id: RunId
@@ -511,11 +499,6 @@ class QuickRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="quic
     skipped: list[str] = field(default_factory=list)
     """Skipped steps, each with its reason."""
     format: int = FORMAT
-
-    @property
-    def level(self) -> Level:
-        """The worst verdict of the look and of its runs."""
-        return _worst_of_all(self.verdicts, self.runs)
 
 
 class ImportedRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="imported"):

@@ -120,7 +120,7 @@ def _rising(view: _View, sweep: Knee | None) -> list[AssessmentLine]:
         f"{units.duration(most.mean_latency_ns)} each)"
     )
     if not sweep.levelled_off:
-        text += "; it still grew there, the knee lies beyond"
+        text += "; it still grew there, the knee is beyond"
     elif at.outstanding == most.outstanding:
         text += "; more concurrency gains nothing"
     else:

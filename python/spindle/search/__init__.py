@@ -8,7 +8,7 @@ Public signatures::
     class Space(axes, ignores, allowed)                 # points are tuples of level numbers
     # strategies.py: asked with all trials so far
     class Strategy(Protocol): ask(trials, taken) -> Point
-    class Grid, Random, Guided                          # Guided: Gaussian process
+    class Grid, Random, ExpectedImprovement             # the last one of a Gaussian process
     # process.py
     def fitted(space, points, values, blocks) -> Process    # .at(points) -> mean, standard error
     # choice.py

@@ -9,7 +9,7 @@ from scipy.stats import f as fisher
 
 from spindle.search.space import IGNORED, Point, Space
 from spindle.search.strategies import feasible
-from spindle.search.trials import Goal, Tried, belief, merits
+from spindle.search.trials import Goal, TrialPoint, belief, merits
 
 LEAST_SPREAD = 0.03
 """Standard deviation, relative, below which nobody would call settings unstable."""
@@ -44,7 +44,7 @@ def has_two_modes(values: Sequence[float], others: Sequence[Sequence[float]]) ->
 
 
 def ranked(
-    space: Space, trials: Sequence[Tried], goal: Goal, start: Point, among: Collection[Point] | None = None
+    space: Space, trials: Sequence[TrialPoint], goal: Goal, start: Point, among: Collection[Point] | None = None
 ) -> list[tuple[Point, float]]:
     """Points and their expected gain over the start, the best first: only gains, and only where the bounds are likely
     to hold. `among`: these points; None: those tried and their neighbours.
@@ -69,7 +69,7 @@ def ranked(
     return [(points[at], float(gains[at])) for at in kept]
 
 
-def unstable(trials: Sequence[Tried], points: Sequence[Point], goal: Goal) -> list[Point]:
+def unstable(trials: Sequence[TrialPoint], points: Sequence[Point], goal: Goal) -> list[Point]:
     """The points, of those tried side by side, whose trials have two modes."""
     by_point: dict[Point, list[float]] = {}
     for one, merit in zip(trials, merits(trials, goal), strict=True):
@@ -82,7 +82,7 @@ def unstable(trials: Sequence[Tried], points: Sequence[Point], goal: Goal) -> li
     ]
 
 
-def simplified(space: Space, trials: Sequence[Tried], goal: Goal, start: Point, point: Point) -> Point:
+def simplified(space: Space, trials: Sequence[TrialPoint], goal: Goal, start: Point, point: Point) -> Point:
     """The point with as many settings as possible back at the start's, as long as no more than `GIVEN_UP` of the
     expected gain is lost: settings that do not matter stay as they are.
     """

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from spindle.search.space import Numbers, Point, Space
-from spindle.search.trials import Belief, Goal, Tried, belief
+from spindle.search.trials import Belief, Goal, TrialPoint, belief
 
 MOST_CANDIDATES = 1500
 """Points looked at for one answer; a larger space is sampled, with the neighbours of the best."""
@@ -26,7 +26,7 @@ _BEST = 5
 class Strategy(Protocol):
     """A way to search."""
 
-    def ask(self, trials: Sequence[Tried], taken: Collection[Point]) -> Point | None:
+    def ask(self, trials: Sequence[TrialPoint], taken: Collection[Point]) -> Point | None:
         """The next point, not one of `taken` (those of the block under way); None: there is no other."""
 
 
@@ -36,7 +36,7 @@ class Grid:
 
     space: Space
 
-    def ask(self, trials: Sequence[Tried], taken: Collection[Point]) -> Point | None:
+    def ask(self, trials: Sequence[TrialPoint], taken: Collection[Point]) -> Point | None:
         times: dict[Point, int] = dict.fromkeys(self.space.every(), 0)
         for one in trials:
             times[one.point] = times.get(one.point, 0) + 1
@@ -50,12 +50,12 @@ class Random:
     space: Space
     seed: int
 
-    def ask(self, trials: Sequence[Tried], taken: Collection[Point]) -> Point | None:
+    def ask(self, trials: Sequence[TrialPoint], taken: Collection[Point]) -> Point | None:
         return _drawn(self.space, random.Random(f"{self.seed}/random/{len(trials)}"), taken)
 
 
 @dataclass(frozen=True)
-class Guided:
+class ExpectedImprovement:
     """The point with the largest expected improvement over the best that is sure, as far as one noisy trial can show
     it (Huang et al., J. Global Optimization 34 (2006) 441-466), times the probability that the bounds hold there.
     """
@@ -64,7 +64,7 @@ class Guided:
     goal: Goal
     seed: int
 
-    def ask(self, trials: Sequence[Tried], taken: Collection[Point]) -> Point | None:
+    def ask(self, trials: Sequence[TrialPoint], taken: Collection[Point]) -> Point | None:
         by = random.Random(f"{self.seed}/guided/{len(trials)}")
         found = belief(self.space, trials, self.goal)
         if found is None:
@@ -74,7 +74,7 @@ class Guided:
             return _drawn(self.space, by, taken)
         return candidates[int(np.argmax(_worth(found, candidates, trials)))]
 
-    def _candidates(self, found: Belief, trials: Sequence[Tried], by: random.Random) -> list[Point]:
+    def _candidates(self, found: Belief, trials: Sequence[TrialPoint], by: random.Random) -> list[Point]:
         if self.space.size <= MOST_CANDIDATES:
             return list(self.space.every())
         tried = list(dict.fromkeys(one.point for one in trials))
@@ -85,7 +85,7 @@ class Guided:
         return list(dict.fromkeys([*best, *near, *far]))[: 2 * MOST_CANDIDATES]
 
 
-def _worth(found: Belief, candidates: Sequence[Point], trials: Sequence[Tried]) -> Numbers:
+def _worth(found: Belief, candidates: Sequence[Point], trials: Sequence[TrialPoint]) -> Numbers:
     tried = list(dict.fromkeys(one.point for one in trials))
     mean_tried, error_tried = found.merit.at(tried)
     safe = feasible(found, tried)

@@ -21,7 +21,7 @@ class Goal:
 
 
 @dataclass(frozen=True)
-class Tried:
+class TrialPoint:
     """One trial."""
 
     point: Point
@@ -41,18 +41,18 @@ class Belief:
     """Above 0: the bound is met. None: no trial has this metric."""
 
 
-def is_relative(trials: Sequence[Tried]) -> bool:
+def is_relative(trials: Sequence[TrialPoint]) -> bool:
     """True if values are compared as ratios: all are above 0."""
     return all(one.value > 0 for one in trials if one.value is not None)
 
 
-def merits(trials: Sequence[Tried], goal: Goal) -> list[float | None]:
+def merits(trials: Sequence[TrialPoint], goal: Goal) -> list[float | None]:
     """Values on the scale of the search, higher is better: logarithms of ratios."""
     relative, sign = is_relative(trials), 1.0 if goal.higher else -1.0
     return [None if one.value is None else sign * (math.log(one.value) if relative else one.value) for one in trials]
 
 
-def belief(space: Space, trials: Sequence[Tried], goal: Goal) -> Belief | None:
+def belief(space: Space, trials: Sequence[TrialPoint], goal: Goal) -> Belief | None:
     """Fit the trials; None: none has a value. A failed trial counts as the worst one, so that the search avoids it."""
     found = merits(trials, goal)
     known = [value for value in found if value is not None]
@@ -64,7 +64,7 @@ def belief(space: Space, trials: Sequence[Tried], goal: Goal) -> Belief | None:
     return Belief(fitted(space, points, filled, blocks), margins)
 
 
-def _margin(space: Space, trials: Sequence[Tried], at: int, limit: float, upper: bool) -> Process | None:
+def _margin(space: Space, trials: Sequence[TrialPoint], at: int, limit: float, upper: bool) -> Process | None:
     having = [(one, value) for one in trials if (value := one.bounded[at]) is not None]
     if not having:
         return None

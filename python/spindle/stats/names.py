@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
 
+from spindle.base.plain import Plain
 from spindle.result.figures_properties import OPERATIONS
 
 PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
@@ -38,8 +38,10 @@ class Direction(StrEnum):
 
 
 @dataclass(frozen=True)
-class MetricEntry:
+class MetricEntry(Plain):
     """An entry of the table: a metric, or one for each operation, percentile or direction."""
+
+    COMPUTED = ("names",)
 
     name: str
     unit: str
@@ -57,17 +59,13 @@ class MetricEntry:
             text = text.replace(placeholder, f"(?:{pattern})")
         return re.compile(rf"(?:.*/)?(?:(?:{'|'.join(STEPS)})\.)?{text}", re.DOTALL)
 
+    @cached_property
     def names(self) -> list[str]:
         """All its names."""
         found = [self.name]
         for placeholder, values in _VALUES.items():
             found = [name.replace(placeholder, value) for name in found for value in values]
         return list(dict.fromkeys(found))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The metric as plain data."""
-        said = {"name": self.name, "unit": self.unit, "better": str(self.better), "meaning": self.meaning}
-        return {**said, "of": self.of, "names": self.names()}
 
 
 def _latencies(scope: str, what: str, of: str) -> Iterator[MetricEntry]:
@@ -167,7 +165,7 @@ def metric(name: str) -> Metric:
 
 def nearest(name: str) -> str | None:
     """The metric whose name is nearest to a misspelt one."""
-    names = [each for entry in METRICS for each in entry.names()]
+    names = [each for entry in METRICS for each in entry.names]
     place, slash, _ = name.partition("/")
     near = difflib.get_close_matches(name, [*names, *(place + slash + each for each in names if slash)], n=1)
     return near[0] if near else None

@@ -99,6 +99,8 @@ def _look_at(file: Path, create: bool) -> None:
                 raise StoreUsage(f"{file}: no such store; `spindle run` with `store=True` makes one")
             file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             return
+        if not file.is_file():
+            raise StoreUsage(f"{file}: not a regular file; name another file")
         if not os.access(file, os.R_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:

@@ -69,7 +69,7 @@ def dimensions(
     """The space of a target. `asked`: `NAME=RANGE`; `allow`: trades that the search may make; `only`: nothing but what
     was asked for; `is_buffered`: the load goes through the page cache. Raises Usage or KnobUsage.
     """
-    source: _Modelled | _Real = _Modelled(target) if target.is_modelled else _Real(target)
+    source: _Settings = _ModelSettings(target) if target.is_modelled else _DeviceSettings(target)
     found = {one.name: one for one in _of_target(source, is_buffered)}
     named_ones = set()
     for word in asked:
@@ -115,7 +115,7 @@ def _schedulers_of(name: str) -> tuple[str, ...]:
 # --- what a target has ---------------------------------------------------------------------------------------------
 
 
-class _Modelled:
+class _ModelSettings:
     """Settings of a modelled machine."""
 
     def __init__(self, target: Target) -> None:
@@ -172,7 +172,7 @@ class _Modelled:
         return self._file.get(table, {}).get(name)
 
 
-class _Real:
+class _DeviceSettings:
     """Settings of a device, or of the disk under a file or folder."""
 
     def __init__(self, target: Target) -> None:
@@ -206,7 +206,10 @@ class _Real:
         return iter(())
 
 
-def _of_target(source: _Modelled | _Real, is_buffered: bool) -> Iterator[Dimension]:
+_Settings = _ModelSettings | _DeviceSettings
+
+
+def _of_target(source: _Settings, is_buffered: bool) -> Iterator[Dimension]:
     for name in dict.fromkeys(source.names()):
         known = RANGES.get(name)
         if known is None or known.on_request or (name == READ_AHEAD and not is_buffered):
@@ -218,7 +221,7 @@ def _of_target(source: _Modelled | _Real, is_buffered: bool) -> Iterator[Dimensi
     yield from source.fields()
 
 
-def _of_knob(one: Knob, known: TuneRange, source: _Modelled | _Real, levels: Sequence[str] = ()) -> Dimension:
+def _of_knob(one: Knob, known: TuneRange, source: _Settings, levels: Sequence[str] = ()) -> Dimension:
     plain = [str(number) for number in spaced(known.low, known.high, known.scale)] if not known.values else []
     wanted = list(levels) or source.choices(one, known.values) or plain
     if not levels and known.scale is not Scale.CHOICE:
@@ -272,7 +275,7 @@ def _field(path: str, levels: tuple[str, ...], start: object, about: str) -> Dim
 # --- what the user asks for ----------------------------------------------------------------------------------------
 
 
-def _asked(word: str, found: Mapping[str, Dimension], source: _Modelled | _Real) -> Dimension:
+def _asked(word: str, found: Mapping[str, Dimension], source: _Settings) -> Dimension:
     name, equals, text = word.partition("=")
     name = name.strip()
     if not equals or not name or not text.strip():

@@ -88,7 +88,7 @@ class Point(Struct, frozen=True, kw_only=True):
         return f"direct = true\nseed = {seed}\nseconds = {seconds}\n{LOADS[self.load]}\n"
 
 
-class Way(Struct, frozen=True, kw_only=True):
+class RebuildFigures(Struct, frozen=True, kw_only=True):
     """The figures of a point in the simulator, or under the real kernel."""
 
     rebuild_s: float | None
@@ -104,12 +104,12 @@ class Way(Struct, frozen=True, kw_only=True):
         return self.whole_iops / self.iops
 
 
-class Compared(Struct, frozen=True, kw_only=True):
+class PointComparison(Struct, frozen=True, kw_only=True):
     """One point. Errors are shares of the exact figure; above 0, the simulator's is larger."""
 
     point: Point
-    fast: Way
-    exact: Way
+    fast: RebuildFigures
+    exact: RebuildFigures
     rebuild_error: float | None
     """None if a rebuild did not end."""
     slowdown_error: float
@@ -125,7 +125,7 @@ class Compared(Struct, frozen=True, kw_only=True):
 class RebuildReport(Struct, frozen=True, kw_only=True):
     """All points."""
 
-    compared: list[Compared]
+    compared: list[PointComparison]
     cpu_s: float
     """CPU time of the lab."""
 
@@ -152,7 +152,7 @@ def points() -> list[Point]:
 def report(say: Callable[[str], None], chosen: Sequence[Point] | None = None) -> RebuildReport:
     """Run the points, or some of them, both ways; `say` receives the progress. Raises LabMissing or LabError."""
     every = points() if chosen is None else list(chosen)
-    found: list[Compared] = []
+    found: list[PointComparison] = []
     cpu_s = 0.0
     with ThreadPoolExecutor(JOBS) as pool:
         for number, (compared, lab_s) in enumerate(pool.map(measured, every), 1):
@@ -162,7 +162,7 @@ def report(say: Callable[[str], None], chosen: Sequence[Point] | None = None) ->
     return RebuildReport(compared=found, cpu_s=cpu_s)
 
 
-def measured(point: Point) -> tuple[Compared, float]:
+def measured(point: Point) -> tuple[PointComparison, float]:
     """Run a point both ways, and the CPU time of the lab. Raises LabMissing or LabError."""
     fast, exact, cpu_s = [], [], 0.0
     for seed in SEEDS:
@@ -174,10 +174,10 @@ def measured(point: Point) -> tuple[Compared, float]:
     return compare(point, _mean(fast), _mean(exact)), cpu_s
 
 
-def compare(point: Point, fast: Way, exact: Way) -> Compared:
+def compare(point: Point, fast: RebuildFigures, exact: RebuildFigures) -> PointComparison:
     """Compare the figures of a point."""
     ended = fast.rebuild_s is not None and exact.rebuild_s is not None
-    return Compared(
+    return PointComparison(
         point=point,
         fast=fast,
         exact=exact,
@@ -186,22 +186,22 @@ def compare(point: Point, fast: Way, exact: Way) -> Compared:
     )
 
 
-def simulated(point: Point, seed: int) -> Way:
+def simulated(point: Point, seed: int) -> RebuildFigures:
     """Run a point in the simulator."""
     beside = _simulated(point, seed, _LONGEST_S, rebuilds=True)
     whole = _simulated(point, seed, _WHOLE_S, rebuilds=False)
     assert beside.rebuild is not None
     ended_ns = beside.rebuild.finished_ns
     rebuild_s = None if ended_ns is None else ended_ns / 1e9
-    return Way(rebuild_s=rebuild_s, iops=rate(beside.run, rebuild_s), whole_iops=whole.run.iops)
+    return RebuildFigures(rebuild_s=rebuild_s, iops=rate(beside.run, rebuild_s), whole_iops=whole.run.iops)
 
 
-def under_the_kernel(point: Point, seed: int, seconds: int) -> tuple[Way, float]:
+def under_the_kernel(point: Point, seed: int, seconds: int) -> tuple[RebuildFigures, float]:
     """Run a point in the lab, so long at most, and the CPU time. Raises LabMissing or LabError."""
     beside, log, cpu_s = _under_the_kernel(point, seed, seconds, rebuilds=True)
     whole, _, whole_cpu_s = _under_the_kernel(point, seed, _WHOLE_S, rebuilds=False)
     rebuild_s = rebuild_time(log)
-    return Way(rebuild_s=rebuild_s, iops=rate(beside, rebuild_s), whole_iops=whole.iops), cpu_s + whole_cpu_s
+    return RebuildFigures(rebuild_s=rebuild_s, iops=rate(beside, rebuild_s), whole_iops=whole.iops), cpu_s + whole_cpu_s
 
 
 def rebuild_time(log: Sequence[str]) -> float | None:
@@ -235,9 +235,9 @@ def _under_the_kernel(point: Point, seed: int, seconds: int, *, rebuilds: bool) 
     return record.figures, done.kernel_log, done.cpu_s
 
 
-def _mean(ways: Sequence[Way]) -> Way:
+def _mean(ways: Sequence[RebuildFigures]) -> RebuildFigures:
     times = [way.rebuild_s for way in ways if way.rebuild_s is not None]
-    return Way(
+    return RebuildFigures(
         rebuild_s=fmean(times) if len(times) == len(ways) else None,
         iops=fmean(way.iops for way in ways),
         whole_iops=fmean(way.whole_iops for way in ways),

@@ -19,7 +19,7 @@ const USAGE: &str = "\
 cargo bench -p spindle-engine --bench names -- [OPTIONS]
   --rounds N        rounds of each comparison (default 15)
   --files N         files of a round (default 20000)
-  --directories N   directories they lie in (default 500)
+  --directories N   directories they are in (default 500)
   --dir DIRECTORY   where the tree is made; may be repeated (default: /dev/shm and the temporary directory)";
 
 struct Settings {

@@ -523,7 +523,7 @@ impl Engine {
             Target::Drive { start } => *start,
             Target::Array(fabric) => fabric.starts[member as usize],
         };
-        // A RAID computes in whole blocks of its own; the ends of a request may lie within one of the drive's.
+        // A RAID computes in whole blocks of its own; the ends of a request may be within one of the drive's.
         let first = offset / BLOCK;
         let blocks = (offset + len).div_ceil(BLOCK) - first;
         self.send(

@@ -35,7 +35,7 @@ def metric_names(_context: click.Context, _parameter: click.Parameter, incomplet
     """Complete a name in the shell."""
     from spindle.stats.names import METRICS
 
-    return [name for entry in METRICS for name in entry.names() if name.startswith(incomplete)]
+    return [name for entry in METRICS for name in entry.names if name.startswith(incomplete)]
 
 
 def metric_option(command: click.decorators.FC) -> click.decorators.FC:

@@ -6,6 +6,7 @@ import click
 
 from spindle.cli.exits import Exit
 from spindle.cli.output import json_option
+from spindle.cli.showing import show
 
 
 @click.group("array")
@@ -71,7 +72,6 @@ def layout(
     """Draw the map of an array. Show its capacity, fault tolerance, cost of small writes, time and risk
     of a rebuild, and the commands that create it and its file system."""
     import spindle
-    from spindle.cli.showing import show
 
     found = spindle.array_map(
         level,
@@ -84,5 +84,4 @@ def layout(
         rebuild_rate=rebuild_rate,
         rows=rows,
     )
-    show(found, json)
-    return Exit.FINE
+    return show(found, json)

@@ -9,14 +9,16 @@ import click
 
 from spindle.cli.exits import Exit, failed
 from spindle.cli.options.alternatives import metric_names
+from spindle.cli.options.storing import opened
 from spindle.cli.options.trials import carrying_out, run_options_of, store_option
-from spindle.cli.output import json_option, put_lines
+from spindle.cli.output import json_option
+from spindle.cli.showing import show as put
 
 if TYPE_CHECKING:
     from spindle.campaign.execution import CheckedPlan
-    from spindle.campaign.outcome import Outcome
     from spindle.library.campaigns import Start
-    from spindle.store import Campaign, Store
+    from spindle.library.stores import Store
+    from spindle.store import Campaign
 
 
 @click.group("campaign")
@@ -55,14 +57,14 @@ def run(
     --set changes any key of it: `trials.count=5`, `options.seconds=10`; short forms: a factor's name for its levels
     (`chunk=64KiB,1MiB`), a workload key (`size=4KiB`), `trials=5`.
     """
-    from spindle.library.campaigns import beginning, planned
-    from spindle.store import open_store
+    from spindle.library.campaigns import beginning, planned, previewed
 
     ready = planned(plan, target, load, assignments)
     if dry_run:
-        return _preview(ready, json)
-    with open_store(store) as opened:
-        return _carry_out(ready, opened, beginning(ready, opened, name), json, values)
+        put(previewed(ready), json)
+        return Exit.FINE
+    with opened(store) as kept:
+        return _show(_carried_out(ready, kept, beginning(ready, kept.raw, name), values), kept, None, json)
 
 
 @command.command("resume")
@@ -76,30 +78,17 @@ def resume(campaign: str | None, store: str | None, json: bool, **values: Any) -
     Consent to overwrite a device is not stored: give --erase again.
     """
     from spindle.library.campaigns import resuming, to_resume
-    from spindle.store import open_store
 
-    with open_store(store) as opened:
-        found, ready = to_resume(campaign, opened)
+    with opened(store, create=False) as kept:
+        found, ready = to_resume(campaign, kept.raw)
         if found.state == "done":
             print(f"spindle: campaign {found.name} is done", file=sys.stderr)
-            return _show(found, opened, None, json)
-        return _carry_out(ready, opened, resuming(found), json, values)
+        else:
+            found = _carried_out(ready, kept, resuming(found), values)
+        return _show(found, kept, None, json)
 
 
-def _preview(ready: CheckedPlan, json: bool) -> Exit:
-    from spindle.campaign.preview import preview
-    from spindle.report.terminal import campaign as report
-    from spindle.report.terminal.style import style_of
-
-    found = preview(ready)
-    if json:
-        print(report.to_json(found.to_dict()))
-    else:
-        put_lines(report.of_preview(found, style_of(sys.stdout)))
-    return Exit.FINE
-
-
-def _carry_out(ready: CheckedPlan, store: Store, start: Start, json: bool, values: dict[str, Any]) -> Exit:
+def _carried_out(ready: CheckedPlan, store: Store, start: Start, values: dict[str, Any]) -> Campaign:
     """Run the campaign that `start` stores or finds."""
     from spindle.cli.session import session
     from spindle.library.campaigns import carried_out
@@ -107,29 +96,19 @@ def _carry_out(ready: CheckedPlan, store: Store, start: Start, json: bool, value
     quiet = values.pop("quiet")
     means = run_options_of(values)
     with session(quiet) as watch:
-        campaign = carried_out(ready, store, start, means, watch)
-    return _show(campaign, store, None, json)
+        return carried_out(ready, store.raw, start, means, watch)
 
 
 def _show(campaign: Campaign, store: Store, metric: str | None, json: bool) -> Exit:
-    from spindle.campaign.outcome import outcome_of
+    from spindle.library.campaigns import result_of
 
-    found = outcome_of(campaign, store, metric)
-    _print(found, json)
+    result = result_of(campaign, store.raw, metric)
+    put(result, json)
+    found = result.outcome
     if found.given_up:
         tried = found.done + found.planned + found.given_up
         return failed(f"campaign {campaign.name}: {found.given_up} of {tried} trials were given up")
     return Exit.FINE
-
-
-def _print(found: Outcome, json: bool) -> None:
-    from spindle.report.terminal import campaign as report
-    from spindle.report.terminal.style import style_of
-
-    if json:
-        print(report.to_json(found.to_dict()))
-    else:
-        put_lines(report.of_outcome(found, style_of(sys.stdout)))
 
 
 @command.command("show")
@@ -144,15 +123,10 @@ def _print(found: Outcome, json: bool) -> None:
 @json_option
 def show(campaign: str | None, metric: str | None, store: str | None, json: bool) -> Exit:
     """Show the results of CAMPAIGN so far; without it of the last one."""
-    from spindle.store import StoreUsage, open_store
+    from spindle.library.campaigns import named
 
-    with open_store(store) as opened:
-        if campaign is None:
-            every = opened.campaigns.all()
-            if not every:
-                raise StoreUsage("there is no campaign yet; `spindle campaign run PRESET` starts one")
-            return _show(every[-1], opened, metric, json)
-        return _show(opened.campaigns.get(campaign), opened, metric, json)
+    with opened(store, read_only=True) as kept:
+        return _show(named(campaign, kept.raw), kept, metric, json)
 
 
 @command.command("ls")
@@ -160,34 +134,10 @@ def show(campaign: str | None, metric: str | None, store: str | None, json: bool
 @json_option
 def list_(store: str | None, json: bool) -> Exit:
     """List the campaigns of the store."""
-    from spindle.report.terminal import campaign as report
-    from spindle.report.terminal.style import style_of
-    from spindle.store import open_store
+    from spindle.library.campaigns import CampaignList
 
-    with open_store(store) as opened:
-        rows = []
-        for one in opened.campaigns.all():
-            trials = opened.campaigns.trials(one.name)
-            rows.append((one, sum(trial.state == "done" for trial in trials), len(trials)))
-    if json:
-        print(
-            report.to_json(
-                [
-                    {
-                        "name": one.name,
-                        "id": one.id,
-                        "created": one.created,
-                        "state": one.state,
-                        "done": done,
-                        "trials": of,
-                    }
-                    for one, done, of in rows
-                ]
-            )
-        )
-        return Exit.FINE
-    for line in report.of_list(rows, style_of(sys.stdout)):
-        print(line)
+    with opened(store, read_only=True) as kept:
+        put(CampaignList(kept.campaigns), json)
     return Exit.FINE
 
 
@@ -196,19 +146,7 @@ def list_(store: str | None, json: bool) -> Exit:
 @json_option
 def presets(name: str | None, json: bool) -> Exit:
     """List the plans that come with the program, or print one."""
-    from spindle.campaign.source import open_plan, preset_names
-    from spindle.report.terminal import campaign as report
-    from spindle.report.terminal.style import style_of
+    from spindle.library.campaigns import plan_preset, plan_presets
 
-    if name is not None:
-        plan = open_plan(name)
-        print(report.to_json({"name": plan.name, "text": plan.text}) if json else plan.text.rstrip())
-        return Exit.FINE
-    rows = [(one, open_plan(one).about) for one in preset_names()]
-    for line in (
-        [report.to_json([{"name": one, "about": about} for one, about in rows])]
-        if json
-        else report.of_presets(rows, style_of(sys.stdout))
-    ):
-        print(line)
+    put(plan_preset(name) if name is not None else plan_presets(), json)
     return Exit.FINE

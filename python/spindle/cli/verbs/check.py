@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from spindle.cli.exits import Exit, failed
 from spindle.cli.options.alternatives import across_time_option, invalid_option, metric_option, share
 from spindle.cli.options.storing import store_option
-from spindle.cli.output import json_option, put_lines
+from spindle.cli.output import json_option
+from spindle.cli.showing import show
 
 
 @click.command("check")
@@ -51,14 +50,10 @@ def command(
     """
     from spindle.cli.options.alternatives import selections
     from spindle.library.checking import tagged, tested
-    from spindle.report.terminal.style import style_of
 
     with selections(where, [tagged(baseline), selection]) as both:
         found = tested(both, metrics, threshold, confidence, across_time, with_invalid)
-    if json:
-        sys.stdout.write(found.to_json().decode())
-    else:
-        put_lines(found.page(style_of(sys.stdout)))
+    show(found, json)
     if found or (fail_unclear and found.outcome != "fine"):
         gate, worst = found.gate, found.worst
         return failed(f"{gate.now} against {gate.baseline}: {worst.metric}: {found.outcome}: {worst.words}")

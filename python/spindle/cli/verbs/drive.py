@@ -9,6 +9,7 @@ import click
 
 from spindle.cli.exits import Exit
 from spindle.cli.output import json_option
+from spindle.cli.showing import show
 
 
 @click.group("drive")
@@ -68,7 +69,6 @@ def serve(
     MODEL is a name of the catalogue, a sheet file, or `service` with --key service=TIME and --size. Each request is
     done when the model says.
     """
-    from spindle.cli.showing import show
     from spindle.library.serving import ServedDrive, serve_until_stopped
 
     def ready(disk: ServedDrive) -> None:

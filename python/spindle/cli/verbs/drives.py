@@ -9,6 +9,7 @@ import click
 
 from spindle.cli.exits import Exit
 from spindle.cli.output import json_option
+from spindle.cli.showing import show as put
 from spindle.cli.writing import OutputOption, WritingCommand
 
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ def show(name: str, chart: Output | None, json: bool) -> Exit:
     """Show drive NAME: seek curve, transfer rate over the address space, IOPS by request size and queue depth, and the
     source of each number of its data sheet."""
     import spindle
-    from spindle.cli.showing import show as put
 
     drive = spindle.drive(name)
     if chart is not None:
@@ -50,5 +50,4 @@ def show(name: str, chart: Output | None, json: bool) -> Exit:
         from spindle.report.terminal.drive import curves
 
         charts.save(charts.picture(f"{drive.name}: {drive.title}", curves(drive)), chart)
-    put(drive, json)
-    return Exit.FINE
+    return put(drive, json)

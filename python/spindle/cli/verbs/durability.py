@@ -11,6 +11,7 @@ from spindle.cli.exits import Exit, failed
 from spindle.cli.options.consent import confirmed, consent_options
 from spindle.cli.options.targets import TARGET
 from spindle.cli.output import json_option
+from spindle.cli.showing import show
 
 
 def size_option(context: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
@@ -128,7 +129,6 @@ def command(
     in the lab, the power is cut at random moments, and every block is checked after the next boot. --seconds: the
     virtual time within which the cut comes (0.2 s).
     """
-    from spindle.cli.showing import show
 
     if kernel:
         return _cut(target, journal, 20 if cuts is None else cuts, lying, json, values)
@@ -139,14 +139,12 @@ def command(
     import spindle
     from spindle.cli.session import live_line
 
-    show(spindle.durability(target, journal, progress=live_line(quiet), **confirmed(values)), json)
-    return Exit.FINE
+    return show(spindle.durability(target, journal, progress=live_line(quiet), **confirmed(values)), json)
 
 
 def _cut(
     machine: str, journal: str | None, cuts: int, lying: tuple[str, ...], json: bool, values: dict[str, Any]
 ) -> Exit:
-    from spindle.cli.showing import show
     from spindle.library.cuts import power_cuts
 
     taken = ("sync", "pattern", "workers", "block", "batch", "size", "buffered")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,9 @@ from spindle.cli.options.targets import TARGET
 from spindle.cli.output import emit, json_option, one_form
 from spindle.cli.writing import WritingCommand, forced, output_of
 
+if TYPE_CHECKING:
+    from spindle.formats.fio_job.arguments import CommandLine
+
 _ARGUMENTS = "jobs"
 
 
@@ -24,19 +27,14 @@ class _FioCommand(WritingCommand):
     """A command that takes fio's options out before click parses its own. A name that both have is fio's."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        from spindle.formats.fio_job import JobFileRefused, arguments
-        from spindle.formats.fio_job.options import option_of
+        from spindle.library.fio import command_line
 
         own = {
             name: not (isinstance(parameter, click.Option) and parameter.is_flag)
             for parameter in self.get_params(ctx)
             for name in parameter.opts
-            if option_of(name.lstrip("-")) is None and name.lstrip("-") not in arguments.WITH_VALUE
         }
-        try:
-            line = arguments.parsed(args, own)
-        except JobFileRefused as refused:
-            raise click.UsageError(str(refused.findings[0])) from None
+        line = command_line(args, own)
         rest = super().parse_args(ctx, line.rest)
         if not line.options and not line.files:
             raise click.UsageError("no job: write --name=JOB and its options, or name a job file")
@@ -64,58 +62,35 @@ def command(target: str | None, json: bool, quiet: bool, **values: Any) -> Exit:
 
     The options below are Spindle's. Reading is the default: a block device is written to only if --erase names it.
     """
-    from dataclasses import replace
-
     from spindle.cli.jobfile import print_findings
     from spindle.cli.session import session
-    from spindle.formats import fio_output
-    from spindle.formats.fio_job import JobFileRefused, convert_sections
-    from spindle.formats.fio_job.arguments import CommandLine, sections_of, shown, source_of
-    from spindle.library.jobfile import of_jobs
+    from spindle.library.fio import converted, formats_of, measurement_of, shown
     from spindle.library.outputs import keep_apart
-    from spindle.run import order
-    from spindle.run.order import Order
 
     line: CommandLine = values.pop(_ARGUMENTS)
     one_form(json, line.format != "normal", line.status_interval_s)
     preflight, engine = preflight_of(values), engine_of(values)
     keeping, consent = stored_by(values), consent_of(values)
-    sections = sections_of(line)
     if line.show:
-        print(shown(sections))
+        print(shown(line))
         return Exit.FINE
-    conversion = convert_sections(sections, source_of(line), target)
-    if line.read_only and conversion.changes:
+    job = converted(line, target)
+    if line.read_only and job.conversion.changes:
         raise click.UsageError("--readonly: a job writes or trims; leave it out, or change rw")
     if line.parse_only:
-        errors = [finding for finding in conversion.findings if conversion.refused and finding.is_error]
-        print_findings(finding for finding in conversion.findings if not finding.is_error)
-        if errors:
-            raise JobFileRefused(errors)
+        print_findings(job.remarks)
+        job.require()
         return Exit.FINE
-    asked = of_jobs(conversion, engine)
-    print_findings(asked.findings)
+    wanted = measurement_of(job, consent, engine, preflight)
+    print_findings(job.findings)
     output = output_of(Path(line.output), "fio-output", "--output") if line.output else None
     if output is not None:
-        keep_apart([output], [(asked.target.asked, "the target"), *((file, "a job file") for file in line.files)])
+        others = [(file, "a job file") for file in line.files]
+        keep_apart([output], [(wanted.order.target.asked, "the target"), *others])
         output.check()
-    wanted = fio_output.parse(line.format, line.terse_version)
+    formats = formats_of(line)
     into = GrowingOutput(output) if output is not None else None
-    status = Status(wanted, asked.shape, into)
-    with (
-        session(quiet or line.quiet) as watch,
-        asked.logging(force=forced()) as logged,
-        status.reports(watch, line.status_interval_s) as reports,
-    ):
-        one = Order(
-            workload=source_of(line),
-            target=asked.target,
-            text=asked.text,
-            create=asked.create,
-            search=asked.search,
-            consent=consent,
-            engine_options=replace(logged, status=None if json else reports),
-            preflight_options=preflight,
-        )
-        record = order.carry_out(one, watch)
-    return emit(record, json, None, preflight.strict, keeping, wanted, asked.shape, into=into)
+    status = Status(formats, wanted.shape, into)
+    with session(quiet or line.quiet) as watch, status.reports(watch, line.status_interval_s) as reports:
+        record = wanted.carry_out(watch, None if json else reports, force=forced())
+    return emit(record, json, None, preflight.strict, keeping, formats, wanted.shape, into=into)

@@ -8,7 +8,8 @@ import click
 
 from spindle.cli.exits import Exit
 from spindle.cli.options.targets import TARGET
-from spindle.cli.output import json_option, put_lines
+from spindle.cli.output import json_option
+from spindle.cli.showing import show
 from spindle.cli.writing import OutputOption, WritingCommand
 
 if TYPE_CHECKING:
@@ -58,18 +59,10 @@ def command(
         raise click.UsageError("--mask-serials is for --capture FILE; the output here is not masked")
     if calibrate and (machine is None or root is not None or target is None):
         raise click.UsageError("--calibrate reads TARGET's device for --machine FILE; give both, without --root")
-    import sys
 
     from spindle.library.stack import inspect, saved
-    from spindle.report.terminal.style import style_of
 
     stack = saved(into, target, mask_serials) if into is not None else inspect(target, root=root)
     if machine is not None:
         machine.save(stack.to_machine(str(machine.path), calibrate=calibrate).encode())
-    if json:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(stack.to_json())
-        sys.stdout.buffer.flush()
-    else:
-        put_lines(stack.page(style_of(sys.stdout)))
-    return Exit.FINE
+    return show(stack, json)

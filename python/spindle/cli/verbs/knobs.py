@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from spindle.cli.exits import Exit
-from spindle.cli.output import json_option
+from spindle.cli.output import json_option, put_lines
+from spindle.cli.showing import put
 from spindle.cli.writing import WritingCommand, forced
-
-if TYPE_CHECKING:
-    from spindle.host.signals import Stopped
-    from spindle.knobs.places import KnobFolder
-    from spindle.knobs.session import ChangeResult, Session, Setting
 
 
 @click.group("knobs")
@@ -30,25 +25,8 @@ def _say(line: str) -> None:
     print(f"spindle: {one_line(line)}", file=sys.stderr)
 
 
-def _print(lines: Iterable[str]) -> None:
-    for line in lines:
-        print(line)
-
-
 def _profile_option(command: click.decorators.FC) -> click.decorators.FC:
     return click.option("--profile", metavar="NAME", help="Include the settings of this profile.")(command)
-
-
-def _wanted(words: tuple[str, ...], profile: str | None) -> list[Setting]:
-    from spindle.library.settings import wanted_of
-
-    return wanted_of(words, profile)
-
-
-def _change(session: Session, wanted: list[Setting], strict: bool) -> list[ChangeResult]:
-    from spindle.library.settings import changed
-
-    return changed(session, wanted, strict, _say)
 
 
 @command.command("list")
@@ -56,16 +34,10 @@ def _change(session: Session, wanted: list[Setting], strict: bool) -> list[Chang
 @json_option
 def list_(target: str | None, json: bool) -> Exit:
     """List the knobs; with TARGET (a device, vm, raid, cpu0, irq35) those it has, with their values."""
-    from spindle.knobs.catalogue import Scope
-    from spindle.knobs.places import interrupts_of, named
+    from spindle.library.settings import places_of
     from spindle.report.terminal.knobs import at_places, catalogue
 
-    if target is None:
-        _print(catalogue(json))
-        return Exit.FINE
-    place = named(target)
-    places = [place, *(interrupts_of(place) if place.scope is Scope.DEVICE else [])]
-    _print(at_places(places, json))
+    put_lines(catalogue(json) if target is None else at_places(places_of(target), json))
     return Exit.FINE
 
 
@@ -74,29 +46,10 @@ def list_(target: str | None, json: bool) -> Exit:
 @json_option
 def get(words: tuple[str, ...], json: bool) -> Exit:
     """Print knobs as KNOB=VALUE, as `set` takes them; without KNOB all of DEVICE."""
-    from spindle.knobs.asking import meant
-    from spindle.knobs.errors import KnobUsage
-    from spindle.knobs.files import Files
-    from spindle.knobs.places import named
+    from spindle.library.settings import chosen
     from spindle.report.terminal.knobs import values
 
-    device: KnobFolder | None = None
-    try:
-        device, words = named(words[0]), words[1:]
-    except KnobUsage as error:
-        if "/" in words[0] or len(words) > 1:
-            try:
-                meant(None, words[0])
-            except KnobUsage:
-                raise error from None
-    if device is not None and not words:
-        _print(values([(device, one) for one in device.knobs(Files())], json))
-        return Exit.FINE
-    found = [one for word in words for one in meant(device, word)]
-    for place, one in found:
-        if place.path(one) is None:
-            raise KnobUsage(f"{place.address(one)}: {place.label} has no `{one.name}` now")
-    _print(values(found, json))
+    put_lines(values(chosen(words), json))
     return Exit.FINE
 
 
@@ -107,32 +60,17 @@ def get(words: tuple[str, ...], json: bool) -> Exit:
 @json_option
 def set_(words: tuple[str, ...], profile: str | None, strict: bool, json: bool) -> int:
     """Change knobs until `spindle restore`. Either all of them are changed, or none."""
-    wanted = _wanted(words, profile)
-    return _set(wanted, strict, json)
+    return _set(words, profile, strict, json)
 
 
-def _set(wanted: list[Setting], strict: bool, json: bool) -> int:
-    from spindle.host.signals import Stopped, unwinding
-    from spindle.knobs.session import Session
-    from spindle.report.terminal.knobs import made, troubles
+def _set(words: Sequence[str], profile: str | None, strict: bool, json: bool) -> int:
+    from spindle.library.settings import kept, wanted_of
+    from spindle.report.terminal.knobs import made
 
-    session = Session("set")
-    try:
-        with unwinding(), session:
-            done = _change(session, wanted, strict)
-            session.keep()
-    except Stopped as stopped:
-        return _stopped(stopped)
-    finally:
-        for line in troubles(session.undone):
-            _say(line)
-    _print(made(done, json))
-    return Exit.FINE
-
-
-def _stopped(stopped: Stopped) -> int:
-    _say(f"stopped by {stopped}; everything was restored")
-    return 128 + stopped.signum
+    changes = kept(wanted_of(words, profile), strict, _say)
+    if not changes.status:
+        put_lines(made(changes.done, json))
+    return changes.status
 
 
 @command.command("diff")
@@ -141,23 +79,14 @@ def _stopped(stopped: Stopped) -> int:
 @json_option
 def diff(device: str | None, profile: str | None, json: bool) -> Exit:
     """Show what Spindle changed and did not restore: before, set to, now. With --profile, the differences from it."""
-    from spindle.knobs import profile as profiles
-    from spindle.knobs.files import Files
-    from spindle.knobs.persist import persisted
-    from spindle.knobs.places import named
-    from spindle.knobs.restore import pending
+    from spindle.library.settings import different, left_changed
     from spindle.report.terminal.knobs import against, difference
 
-    place = named(device) if device is not None else None
     if profile is not None:
-        wanted = profiles.settings(profiles.load(profile), place)
-        now = [(one.address, one.value, one.place.value(one.knob, Files())) for one in wanted]
-        _print(against([row for row in now if row[1] != row[2]], json))
+        put_lines(against(different(profile, device), json))
         return Exit.FINE
-    report = pending(persisted=persisted())
-    if place is not None:
-        report.items = [item for item in report.items if item.knob.startswith(f"{place.label}.")]
-    _print(difference(report, json))
+    report = left_changed(device)
+    put_lines(difference(report, json))
     for line in (*report.refused, *report.notes):
         _say(line)
     return Exit.FINE
@@ -183,34 +112,13 @@ def with_(context: click.Context, words: tuple[str, ...], profile: str | None, s
 
     The exit status is that of COMMAND. With --json, a report follows the output of COMMAND.
     """
-    from spindle.host.signals import Stopped, unwinding
-    from spindle.knobs import command as commands
-    from spindle.knobs.session import Session
-    from spindle.knobs.undo import State
-    from spindle.report.terminal.knobs import of_command, troubles
+    from spindle.library.settings import wanted_of, with_command
+    from spindle.report.terminal.knobs import of_command
 
-    line: tuple[str, ...] = context.meta[__name__]
-    wanted = _wanted(words, profile)
-    try:
-        commands.check(line)
-    except commands.CommandNotFound as error:
-        _say(str(error))
-        return error.status
-    session = Session("with")
-    try:
-        with unwinding(), session:
-            done = _change(session, wanted, strict)
-            sys.stdout.flush()
-            status = commands.run(line)
-    except Stopped as stopped:
-        return _stopped(stopped)
-    finally:
-        for text in troubles(session.undone):
-            _say(text)
-    if json:
-        print(of_command(done, session.undone, status))
-    failed = any(item.state is State.FAILED for item in session.undone)
-    return status or (Exit.FAILED if failed else Exit.FINE)
+    changes = with_command(context.meta[__name__], wanted_of(words, profile), strict, _say)
+    if json and changes.has_run:
+        print(of_command(changes.done, changes.undone, changes.status))
+    return changes.status or (Exit.FAILED if changes.failed else Exit.FINE)
 
 
 @command.group("profile")
@@ -224,39 +132,10 @@ def profile_group() -> None:
 @json_option
 def profile_save(name: str, words: tuple[str, ...], json: bool) -> Exit:
     """Save profile NAME: the given or the current values; without KNOB all of DEVICE."""
-    from spindle.knobs import asking
-    from spindle.knobs import profile as profiles
-    from spindle.knobs.errors import KnobUsage
-    from spindle.knobs.files import Files
-    from spindle.knobs.places import named
-    from spindle.knobs.session import Setting
-    from spindle.report.terminal.knobs import to_json
+    from spindle.library.settings import saved_profile
 
-    files = Files()
-    try:
-        device: KnobFolder | None = named(words[0]) if "=" not in words[0] else None
-        rest = words[1:] if device is not None else words
-    except KnobUsage:
-        asking.meant(None, words[0])  # then it is a knob, or this raises
-        device, rest = None, words
-    if not rest and device is not None:
-        found = [(device, one) for one in device.knobs(files)]
-        settings = [Setting(at, one, value) for at, one in found if (value := at.value(one, files)) is not None]
-    else:
-        settings = []
-        for word in rest:
-            if "=" in word:
-                settings += asking.settings(device, [word])
-                continue
-            for at, one in asking.meant(device, word):
-                if (value := at.value(one, files)) is None:
-                    raise KnobUsage(f"{at.address(one)}: cannot be read here")
-                settings.append(Setting(at, one, value))
-    # Of a pair such as dirty_ratio and dirty_bytes only one is in force.
-    settings = [one for one in settings if one.value != "0" or one.knob.values.parse("0") is not None]
-    path = profiles.save(name, settings, forced())
-    print(to_json({"profile": name, "path": str(path)}) if json else f"saved {name}: {path}")
-    return Exit.FINE
+    path = str(saved_profile(name, words, forced()))
+    return put({"profile": name, "path": path}, [f"saved {name}: {path}"], json)
 
 
 @profile_group.command("apply")
@@ -266,7 +145,7 @@ def profile_save(name: str, words: tuple[str, ...], json: bool) -> Exit:
 @json_option
 def profile_apply(name: str, device: str | None, strict: bool, json: bool) -> int:
     """Set the values of profile NAME, until `spindle restore`."""
-    return _set(_wanted((device,) if device is not None else (), name), strict, json)
+    return _set((device,) if device is not None else (), name, strict, json)
 
 
 @profile_group.command("show")
@@ -274,14 +153,10 @@ def profile_apply(name: str, device: str | None, strict: bool, json: bool) -> in
 @json_option
 def profile_show(name: str | None, json: bool) -> Exit:
     """List the profiles, or the values of profile NAME."""
-    from spindle.knobs import profile as profiles
-    from spindle.report.terminal import knobs as report
+    from spindle.library.settings import profile_files, profile_values
+    from spindle.report.terminal.knobs import profile_text, profiles
 
-    if name is None:
-        _print(report.profiles([(one, profiles.path_of(one)) for one in profiles.names()], json))
-        return Exit.FINE
-    values = profiles.load(name)
-    print(report.to_json(values) if json else profiles.text(name, values).rstrip())
+    put_lines(profiles(profile_files(), json) if name is None else profile_text(name, profile_values(name), json))
     return Exit.FINE
 
 
@@ -313,37 +188,26 @@ def persist(
 
     The files are shown before they are written. The current values do not change; `spindle knobs set` does that.
     """
-    from spindle.knobs import persist as persisting
-    from spindle.report.terminal.knobs import drafts, to_json
+    from spindle.library.settings import boot_files, remove_boot_files, wanted_of, write_boot_files
+    from spindle.report.terminal.knobs import drafts, removed
 
     if remove:
         if len(words) > 1 or profile is not None or any("=" in word for word in words):
             raise click.UsageError("--remove takes a device or no argument")
-        gone = [str(path) for path in persisting.remove(root, words[0].removeprefix("/dev/") if words else None)]
-        print(
-            to_json({"removed": gone}) if json else "\n".join(f"removed {path}" for path in gone) or "nothing to remove"
-        )
+        put_lines(removed(remove_boot_files(root, words[0] if words else None), json))
         return Exit.FINE
-    files = persisting.drafts(_wanted(words, profile), root, tuned)
-    data = [{"path": str(draft.path), "text": draft.text([]), "sets": dict(draft.sets)} for draft in files]
-    if json:
-        print(to_json({"files": data, "written": not dry_run}))
-    else:
-        _print(drafts(files))
+    files = boot_files(wanted_of(words, profile), root, tuned)
+    put_lines(drafts(files, json, not dry_run))
     if dry_run:
         return Exit.FINE
-    if not yes:
-        _confirm(len(files))
-    persisting.write(files, root)
+    write_boot_files(files, root, yes or _confirmed(len(files)))
     for draft in files:
         print(f"wrote {draft.path}", file=sys.stderr)
     return Exit.FINE
 
 
-def _confirm(count: int) -> None:
-    from spindle.knobs.errors import KnobRefusal
-
+def _confirmed(count: int) -> bool | None:
+    """Ask; None: there is no terminal."""
     if not sys.stdin.isatty():
-        raise KnobRefusal("there is no terminal to confirm these files; --yes confirms beforehand, nothing was written")
-    if not click.confirm(f"Write {'this file' if count == 1 else f'these {count} files'}?", default=False, err=True):
-        raise KnobRefusal("nothing was written")
+        return None
+    return click.confirm(f"Write {'this file' if count == 1 else f'these {count} files'}?", default=False, err=True)

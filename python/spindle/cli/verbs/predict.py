@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
@@ -12,7 +11,8 @@ from spindle.cli.grouped import GroupedCommand
 from spindle.cli.options.groups import COMMON, PREDICT
 from spindle.cli.options.keys import key_options, overrides_of, set_option
 from spindle.cli.options.targets import TARGET
-from spindle.cli.output import json_option, put_lines
+from spindle.cli.output import json_option
+from spindle.cli.showing import show
 
 
 @click.command("predict", cls=GroupedCommand, groups=PREDICT, common=COMMON)
@@ -43,13 +43,6 @@ def command(
     """
     from spindle.cli.session import live_line
     from spindle.library.predicting import predicted
-    from spindle.report.terminal.style import style_of
 
     found = predicted(target, workload, (*overrides_of(values), *assignments), calibrate, live_line(quiet))
-    if json:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(found.to_json())
-        sys.stdout.buffer.flush()
-    else:
-        put_lines(found.page(style_of(sys.stdout)))
-    return Exit.FINE
+    return show(found, json)

@@ -15,9 +15,9 @@ def command(of: Literal["result", "workload", "workload-file", "inspect", "docto
     """Print the JSON Schema of a result (the output of --json), of a resolved workload, of a workload file, or of the
     output of `spindle inspect --json` or `spindle doctor --json`.
     """
-    import msgspec
 
+    from spindle.base.plain import as_json
     from spindle.library.schemas import schema
 
-    print(msgspec.json.format(msgspec.json.encode(schema(of)), indent=2).decode())
+    print(as_json(schema(of)))
     return Exit.FINE

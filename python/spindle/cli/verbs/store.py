@@ -12,6 +12,7 @@ from spindle.base.words import counted
 from spindle.cli.exits import Exit, failed
 from spindle.cli.options.storing import opened, store_option
 from spindle.cli.output import json_option, put_lines
+from spindle.cli.showing import put, put_json
 from spindle.cli.writing import WritingCommand, forced, named_by
 
 if TYPE_CHECKING:
@@ -55,8 +56,7 @@ def ls(
             found = store.recordings
         else:
             found = store.ls(*selections, last=last)
-    _put(pages.as_json(found) if json else pages.lines_of(found))
-    return Exit.FINE
+    return put(found, pages.lines_of(found), json)
 
 
 @command.command("show")
@@ -74,8 +74,7 @@ def show(selections: tuple[str, ...], where: str | None, json: bool) -> Exit:
     with opened(where, read_only=True) as store:
         for number, each in enumerate(store.chosen(*selections)):
             if json:
-                sys.stdout.flush()
-                sys.stdout.buffer.write(store.document(each))
+                put_json(store.document(each))
                 continue
             if number:
                 print()
@@ -193,10 +192,7 @@ def check(where: str | None, json: bool) -> Exit:
 
     with opened(where, read_only=True) as store:
         found = store.check()
-        if json:
-            _put(pages.as_json(found))
-        else:
-            put_lines(pages.checked(found, store.place))
+        put(found, pages.checked(found, store.place), json)
         if not found.problems:
             return Exit.FINE
         also = f" (and {len(found.problems) - 1} more)" if len(found.problems) > 1 else ""
@@ -222,10 +218,4 @@ def info(where: str | None, json: bool) -> Exit:
 
     with opened(where, create=False) as store:
         found = store.info
-    _put(pages.as_json(found) if json else pages.info(found))
-    return Exit.FINE
-
-
-def _put(lines: Sequence[str]) -> None:
-    for line in lines:
-        print(line)
+    return put(found, pages.info(found), json)

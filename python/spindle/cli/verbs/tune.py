@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
@@ -12,11 +11,11 @@ import click
 from spindle.cli.exits import Exit
 from spindle.cli.options.alternatives import metric_names
 from spindle.cli.options.trials import carrying_out, run_options_of, store_option
-from spindle.cli.output import json_option, put_lines
+from spindle.cli.output import json_option
+from spindle.cli.showing import show
 
 if TYPE_CHECKING:
     from spindle.campaign.execution import RunOptions
-    from spindle.library.shown import Printable
     from spindle.library.tuning import SpaceOptions
     from spindle.run.watch import Watch
 
@@ -91,18 +90,18 @@ def command(
     if resume is not None:
         if target is not None:
             raise click.UsageError("--resume goes on with the target and the load of then; leave them out")
-        return _print(resumed(resume, store, *_means(values), keeps), json)
+        return show(resumed(resume, store, *_means(values), keeps), json)
     if target is None:
         raise click.UsageError("tune what? give a device, a file, a folder or a modelled machine, and a workload")
     load, options = values.pop("load"), _space_options(values)
     if space:
-        return _print(space_of(target, workload, load, options), json)
+        return show(space_of(target, workload, load, options), json)
     asked = {key: values.pop(key) for key in ("maximise", "minimise", "bounds", "trials", "confirm", "method", "seed")}
     ready = planned(target, workload, load, options, assignments=values.pop("assignments"), name=name, **asked)
     if show_plan:
         print(ready.plan.text.rstrip())
         return Exit.FINE
-    return _print(tuned(ready, store, *_means(values), keeps), json)
+    return show(tuned(ready, store, *_means(values), keeps), json)
 
 
 def _space_options(values: dict[str, Any]) -> SpaceOptions:
@@ -116,13 +115,3 @@ def _means(values: dict[str, Any]) -> tuple[RunOptions, Callable[[], AbstractCon
 
     quiet = values.pop("quiet")
     return run_options_of(values), lambda: session(quiet)
-
-
-def _print(found: Printable, json: bool) -> Exit:
-    from spindle.report.terminal.style import style_of
-
-    if json:
-        print(found.to_json().decode().rstrip())
-    else:
-        put_lines(found.page(style_of(sys.stdout)))
-    return Exit.FINE

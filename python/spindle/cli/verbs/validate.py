@@ -6,6 +6,7 @@ import click
 
 from spindle.cli.exits import Exit, failed
 from spindle.cli.output import json_option
+from spindle.cli.showing import put
 from spindle.cli.verbs.validate_drives import drives
 from spindle.cli.verbs.validate_grid import grid
 from spindle.cli.verbs.validate_kernel import kernel
@@ -23,11 +24,10 @@ def command() -> None:
 @json_option
 def maps(directory: str, json: bool) -> Exit:
     """Compare address maps with block lists of real md arrays: every block, copy, parity and size."""
-    from spindle.report.terminal.maps import maps_json, maps_page, maps_report
+    from spindle.report.terminal.maps import maps_page, maps_report
 
     report = maps_report(directory)
-    for line in maps_json(report) if json else maps_page(report):
-        print(line)
+    put(report, maps_page(report), json)
     if report.mismatches:
         return failed(f"{directory}: {report.mismatches} of {report.arrays} arrays differ from the map")
     return Exit.FINE

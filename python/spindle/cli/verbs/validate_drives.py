@@ -6,6 +6,7 @@ import click
 
 from spindle.cli.exits import Exit, failed
 from spindle.cli.output import json_option
+from spindle.cli.showing import put
 
 
 @click.command("drives")
@@ -22,11 +23,10 @@ def drives(directory: str | None, json: bool) -> Exit:
             "missing DIR: a folder with drives.json, in DiskSim's terms, and the traces it names "
             "(`spindle help drives`)"
         )
-    from spindle.report.terminal.drives import drives_json, drives_page, drives_report
+    from spindle.report.terminal.drives import drives_page, drives_report
 
     report = drives_report(directory)
-    for line in drives_json(report) if json else drives_page(report):
-        print(line)
+    put(report, drives_page(report), json)
     if report.failures:
         count = len(report.failures) + len(report.drives)
         return failed(f"{directory}: {len(report.failures)} of {count} drives could not be compared")

@@ -9,6 +9,7 @@ import click
 
 from spindle.cli.exits import Exit, failed
 from spindle.cli.output import json_option
+from spindle.cli.showing import put
 from spindle.cli.writing import OutputOption, WritingCommand
 
 if TYPE_CHECKING:
@@ -25,11 +26,10 @@ def grid(only: str, chart: Output | None, json: bool) -> Exit:
     Some 4 CPU minutes. Exit status 1 if a goal is missed.
     """
     from spindle.library.validation import validate_grid
-    from spindle.report.terminal.grid import grid_json, grid_page
+    from spindle.report.terminal.grid import grid_page
 
     compared = validate_grid(only, say=lambda text: print(text, file=sys.stderr))
-    for line in grid_json(compared) if json else grid_page(compared):
-        print(line)
+    put(compared, grid_page(compared), json)
     if chart is not None:
         from spindle.library.validation import grid_plot
 

@@ -6,6 +6,7 @@ import click
 
 from spindle.cli.exits import Exit, failed
 from spindle.cli.output import json_option
+from spindle.cli.showing import put
 
 
 @click.command("kernel")
@@ -27,11 +28,10 @@ def kernel(directory: str, version: str | None, only: tuple[str, ...], jobs: int
     Exit status 1 if a goal is missed.
     """
     from spindle.library.validation import validate_kernel
-    from spindle.report.terminal.kernel_cases import kernel_json, kernel_page
+    from spindle.report.terminal.kernel_cases import kernel_page
 
     compared = validate_kernel(directory, kernel=version, only=only, jobs=jobs)
-    for line in kernel_json(compared) if json else kernel_page(compared):
-        print(line)
+    put(compared, kernel_page(compared), json)
     missed = sum(not goal.reached for goal in compared.goals)
     if missed:
         return failed(f"{directory}: {missed} of {len(compared.goals)} goals are missed")

@@ -6,6 +6,7 @@ import click
 
 from spindle.cli.exits import Exit, failed
 from spindle.cli.output import json_option
+from spindle.cli.showing import put
 
 
 @click.command("published")
@@ -17,11 +18,10 @@ def published(directory: str, json: bool) -> Exit:
     Exit status 1 if a goal is missed.
     """
     from spindle.library.validation import validate_published
-    from spindle.report.terminal.published import published_json, published_page
+    from spindle.report.terminal.published import published_page
 
     compared = validate_published(directory)
-    for line in published_json(compared) if json else published_page(compared):
-        print(line)
+    put(compared, published_page(compared), json)
     missed = sum(not goal.is_reached for goal in compared.goals)
     if missed:
         return failed(f"{directory}: {missed} of {len(compared.goals)} goals are missed")

@@ -8,6 +8,7 @@ import click
 
 from spindle.cli.exits import Exit, failed
 from spindle.cli.output import json_option
+from spindle.cli.showing import put
 
 
 @click.command("rebuild")
@@ -20,11 +21,10 @@ def rebuild(only: str, json: bool) -> Exit:
     Some 6 CPU minutes. Exit status 1 if the goal is missed.
     """
     from spindle.library.validation import validate_rebuild
-    from spindle.report.terminal.rebuilds import rebuilds_json, rebuilds_page
+    from spindle.report.terminal.rebuilds import rebuilds_page
 
     compared = validate_rebuild(only, say=lambda text: print(text, file=sys.stderr))
-    for line in rebuilds_json(compared) if json else rebuilds_page(compared):
-        print(line)
+    put(compared, rebuilds_page(compared), json)
     if not compared.reaches_goal:
         return failed("the goal is missed")
     return Exit.FINE

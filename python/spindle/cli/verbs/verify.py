@@ -12,6 +12,7 @@ import click
 from spindle.cli.exits import Exit, failed
 from spindle.cli.options.targets import TARGET
 from spindle.cli.output import json_option
+from spindle.cli.showing import show
 from spindle.cli.verbs.durability import size_option
 
 
@@ -68,7 +69,6 @@ def command(
     """
     import spindle
     from spindle.cli.session import live_line
-    from spindle.cli.showing import show
 
     if sum(form is not None for form in (state, after_crash, listen)) != 1:
         raise click.UsageError(

@@ -190,7 +190,7 @@ class Job:
 
     @property
     def in_order(self) -> bool:
-        """Each request lies behind the one before."""
+        """Each request follows the one before."""
         return not self.random or self.percent_random[self.direction] == 0
 
     @property

@@ -159,7 +159,7 @@ _TAKEN = [
     _taken("fdatasync", "an fdatasync after each N-th write of a worker; beside fsync it is refused"),
     _taken("end_fsync", "fdatasync at the end, inside the measured time; on a file the time stamp is left out"),
     _taken("rwmixread", "share of reads"),
-    _taken("rwmixwrite", "share of writes; of this and rwmixread the later one holds"),
+    _taken("rwmixwrite", "share of writes; of this and rwmixread the later one applies"),
     _taken(
         "random_distribution",
         "random, zipf, pareto, zoned, zoned_abs as fio defines them (lengths left blank share the rest), "

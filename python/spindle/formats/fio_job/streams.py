@@ -137,7 +137,7 @@ def _by_direction(
 ) -> list[tuple[Keys, str, float]]:
     """Split reads and writes with their own bounds into a stream each, with its share of the amount."""
     job = typed.job
-    text = "reads and writes are a stream each, at their own rates; the shares of rwmixread do not hold"
+    text = "reads and writes are a stream each, at their own rates; the shares of rwmixread do not apply"
     typed.say(Level.DIFFERS, "rate" if any(job.rates) else "rate_iops", text)
     if job.exitall:
         typed.say(Level.DIFFERS, "exitall", "ends when its reads or its writes are done, as they are a stream each")

@@ -8,7 +8,7 @@ from typing import Any
 from spindle.report.charts import parts
 from spindle.report.document.model import Chart, Sheet
 from spindle.report.terminal.table import Column
-from spindle.validation.grid.compare import Compared, GridReport
+from spindle.validation.grid.compare import GridReport, PointComparison
 from spindle.validation.grid.points import LEVELS, SCHEDULERS
 
 _HEIGHT = 180
@@ -25,7 +25,7 @@ def grid_charts(report: GridReport) -> list[Chart]:
     ]
 
 
-def _chart(report: GridReport, key: str, title: str, error: Callable[[Compared], float]) -> Chart:
+def _chart(report: GridReport, key: str, title: str, error: Callable[[PointComparison], float]) -> Chart:
     values = [
         {
             "level": of.both.point.level,

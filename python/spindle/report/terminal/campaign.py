@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from spindle.base import units
 from spindle.campaign.outcome import CellOutcome, Outcome
 from spindle.campaign.plan import Plan
 from spindle.campaign.preview import Preview
+from spindle.report.terminal.store import CampaignLine
 from spindle.report.terminal.style import Style
 from spindle.report.terminal.table import Column, table
 from spindle.stats.names import Metric
-from spindle.store import Campaign
 
 SHOWN_TRIALS = 24
 """Trials shown of the order of a plan."""
@@ -128,27 +127,22 @@ def scale_of(metric: Metric) -> tuple[str, float]:
             return f"{metric.name} ({unit})", 1.0
 
 
-def of_list(campaigns: Sequence[tuple[Campaign, int, int]], style: Style) -> list[str]:
-    """Return the table of (campaign, trials done, all trials)."""
+def of_list(campaigns: Sequence[CampaignLine], style: Style) -> list[str]:
+    """Return the table of campaigns with their progress."""
     if not campaigns:
         return ["no campaigns yet; `spindle campaign run PRESET` starts one (`spindle campaign presets` lists them)"]
     columns = [Column("name", words=True), Column("begun", words=True), Column("state", words=True), Column("trials")]
     rows = [
-        [one.name, one.created[:16].replace("T", " "), one.state, f"{done} of {planned}"]
-        for one, done, planned in campaigns
+        [one.name, one.created[:16].replace("T", " "), one.state, f"{one.states.get('done', 0)} of {one.trials}"]
+        for one in campaigns
     ]
     return table(columns, rows, style)
 
 
-def of_presets(presets: Sequence[tuple[str, str]], style: Style) -> list[str]:
-    """Return the table of (name, one line about it)."""
-    width = max(len(name) for name, _ in presets)
-    return [line for name, about in presets for line in style.wrap(about, f"{name.ljust(width)}  ")]
-
-
-def to_json(value: object) -> str:
-    """Return it as JSON."""
-    return json.dumps(value, indent=2, ensure_ascii=False)
+def of_presets(presets: Mapping[str, str], style: Style) -> list[str]:
+    """Return the table of names with one line about each."""
+    width = max(len(name) for name in presets)
+    return [line for name, about in presets.items() for line in style.wrap(about, f"{name.ljust(width)}  ")]
 
 
 def _count(number: int, what: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from spindle.base.numbers import as_change
+from spindle.base.plain import as_json
 from spindle.report.terminal.compare import amount, marked
 from spindle.report.terminal.style import Style
 from spindle.report.terminal.table import Column, table
@@ -19,7 +20,7 @@ def encode(found: Gate) -> str:
     """Return indented JSON; numbers that are not finite are null."""
     data = msgspec.to_builtins(found) | {"outcome": found.outcome}
     data["likeness"]["words"] = found.likeness.words
-    return msgspec.json.format(msgspec.json.encode(data), indent=2).decode() + "\n"
+    return as_json(data) + "\n"
 
 
 def page(found: Gate, style: Style) -> list[str]:

@@ -10,6 +10,7 @@ import msgspec
 
 from spindle.base import units
 from spindle.base.numbers import as_change, plain
+from spindle.base.plain import as_json
 from spindle.report.terminal.style import Style
 from spindle.report.terminal.table import Column, table
 from spindle.result.record import Level
@@ -49,7 +50,7 @@ def encode(found: Study) -> str:
     for each, curve in zip(data["curves"], found.curves, strict=True):
         each["words"] = curve.words
     data["comparison"]["likeness"]["words"] = found.comparison.likeness.words
-    return msgspec.json.format(msgspec.json.encode(data), indent=2).decode() + "\n"
+    return as_json(data) + "\n"
 
 
 def page(found: Study, style: Style) -> list[str]:

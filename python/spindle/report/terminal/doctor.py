@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import msgspec
-
+from spindle.base.plain import as_json
 from spindle.base.words import listed
 from spindle.doctor.finding import Diagnosis, Finding, Needs, Severity, Step, UnjudgedPart
 from spindle.doctor.rule import Rule
@@ -57,7 +56,7 @@ def rules_json(rules: Sequence[Rule]) -> str:
 
 def to_json(data: object) -> str:
     """Return indented JSON without a final newline."""
-    return msgspec.json.format(msgspec.json.encode(data), indent=2).decode()
+    return as_json(data)
 
 
 def _title(diagnosis: Diagnosis) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-import msgspec
 from msgspec import Struct
 
 from spindle import _core
@@ -84,11 +83,6 @@ LEGEND = ["demerit: root mean square over quantiles; MAE and r: per request; ref
 def drives_report(directory: str) -> DrivesReport:
     """Replay every trace of a directory. Raises ConfigError if it has none."""
     return decode_json(_core.validate_drives(directory), DrivesReport)
-
-
-def drives_json(report: DrivesReport) -> Iterator[str]:
-    """Yield JSON."""
-    yield msgspec.json.format(msgspec.json.encode(report), indent=2).decode()
 
 
 def drives_page(report: DrivesReport) -> Iterator[str]:

@@ -6,8 +6,6 @@ import sys
 from collections.abc import Iterator
 from statistics import median
 
-import msgspec
-
 from spindle.report.terminal.style import style_of
 from spindle.report.terminal.table import Column, table
 from spindle.validation.grid.compare import (
@@ -15,8 +13,8 @@ from spindle.validation.grid.compare import (
     MEAN_WITHIN,
     THROUGHPUT_GOAL,
     THROUGHPUT_WITHIN,
-    Compared,
     GridReport,
+    PointComparison,
 )
 
 _COLUMNS = [
@@ -27,11 +25,6 @@ _SUMMARY = [
     Column("points with", words=True),
     *map(Column, ("n", "throughput 5 %", "mean 10 %", "median diff: throughput", "mean", "p99")),
 ]
-
-
-def grid_json(report: GridReport) -> Iterator[str]:
-    """Yield JSON."""
-    yield msgspec.json.format(msgspec.json.encode(report), indent=2).decode()
 
 
 def grid_page(report: GridReport) -> Iterator[str]:
@@ -58,14 +51,14 @@ def grid_page(report: GridReport) -> Iterator[str]:
         yield f"  {of.both.point.name}: throughput {of.throughput_error:+.1%}, mean {of.mean_error:+.1%}: {of.cause}"
 
 
-def _summary(compared: list[Compared]) -> Iterator[list[str]]:
+def _summary(compared: list[PointComparison]) -> Iterator[list[str]]:
     for factor in ("level", "scheduler", "drive"):
         for value in dict.fromkeys(getattr(of.both.point, factor) for of in compared):
             yield _summed(value, [of for of in compared if getattr(of.both.point, factor) == value])
     yield _summed("all", compared)
 
 
-def _summed(name: str, compared: list[Compared]) -> list[str]:
+def _summed(name: str, compared: list[PointComparison]) -> list[str]:
     return [
         name,
         str(len(compared)),
@@ -78,7 +71,7 @@ def _summed(name: str, compared: list[Compared]) -> list[str]:
     ]
 
 
-def _row(of: Compared) -> list[str]:
+def _row(of: PointComparison) -> list[str]:
     point, exact = of.both.point, of.both.exact
     p99_ns = max(operation.p99_ns for operation in exact.operations.values())
     return [

@@ -6,12 +6,10 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 
-import msgspec
-
 from spindle.report.terminal.style import style_of
 from spindle.report.terminal.table import Column, table
 from spindle.validation.kernel.cases import ELEVATORS, REQUESTS
-from spindle.validation.kernel.compare import EXACT_TIME_WITHIN, Compared, KernelReport
+from spindle.validation.kernel.compare import EXACT_TIME_WITHIN, CaseComparison, KernelReport
 
 COLUMNS = {
     REQUESTS: [
@@ -35,11 +33,6 @@ EXACT_COLUMNS = {
 }
 
 
-def kernel_json(report: KernelReport) -> Iterator[str]:
-    """Yield JSON."""
-    yield msgspec.json.format(msgspec.json.encode(report), indent=2).decode()
-
-
 def kernel_page(report: KernelReport) -> Iterator[str]:
     """Yield the page."""
     row = _exact_row if report.is_exact else _row
@@ -59,14 +52,14 @@ def kernel_page(report: KernelReport) -> Iterator[str]:
         yield "not the same trace, the worst first:" if report.is_exact else "outside the bounds, the worst first:"
     figures = _exact_figures if report.is_exact else _figures
     yield from (f"  {of.case}: {figures(of)}" for of in sorted(listed, key=_badness, reverse=True))
-    if report.left:
+    if report.skipped:
         yield ""
         yield f"not modelled by the {report.runner}:"
-    for reason, count in Counter(left.reason for left in report.left).most_common():
+    for reason, count in Counter(skipped.reason for skipped in report.skipped).most_common():
         yield f"  {count} cases: {reason}"
 
 
-def _row(name: str, kind: str, cases: list[Compared]) -> list[str]:
+def _row(name: str, kind: str, cases: list[CaseComparison]) -> list[str]:
     requests = _share([of.requests_agree for of in cases])
     time = _share([of.time_agrees for of in cases])
     worst = f"{_worst_time(cases):+.1%}"
@@ -76,7 +69,7 @@ def _row(name: str, kind: str, cases: list[Compared]) -> list[str]:
     return [kind, str(len(cases)), order, requests, time, _share([of.longest_agrees for of in cases]), worst]
 
 
-def _exact_row(name: str, kind: str, cases: list[Compared]) -> list[str]:
+def _exact_row(name: str, kind: str, cases: list[CaseComparison]) -> list[str]:
     trace = _share([of.is_same for of in cases])
     requests = _share([of.sizes_equal for of in cases])
     time = _share([abs(of.time_error) <= EXACT_TIME_WITHIN for of in cases])
@@ -88,15 +81,15 @@ def _share(agree: list[bool]) -> str:
     return f"{sum(agree) / len(agree):.0%}" if agree else "-"
 
 
-def _worst_time(cases: list[Compared]) -> float:
+def _worst_time(cases: list[CaseComparison]) -> float:
     return max((of.time_error for of in cases), key=abs)
 
 
-def _badness(of: Compared) -> float:
+def _badness(of: CaseComparison) -> float:
     return max(of.requests_error, of.sectors_error or 0.0, abs(of.time_error))
 
 
-def _exact_figures(of: Compared) -> str:
+def _exact_figures(of: CaseComparison) -> str:
     figures = [f"{of.equal_traces} of {of.traces} drives the same"]
     if of.orders is not None:
         figures.append(f"order of {of.equal_orders} of {of.orders}")
@@ -105,7 +98,7 @@ def _exact_figures(of: Compared) -> str:
     return ", ".join([*figures, f"time {of.time_error:+.4%}"])
 
 
-def _figures(of: Compared) -> str:
+def _figures(of: CaseComparison) -> str:
     figures = [f"requests {of.requests_error:.1%}", f"time {of.time_error:+.1%}"]
     if of.sectors_error is not None:
         figures.insert(1, f"sectors {of.sectors_error:.1%}")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-import msgspec
-
 from spindle import _core
 from spindle.report.terminal.style import style_of
 from spindle.report.terminal.table import Column, table
@@ -16,11 +14,6 @@ from spindle.result.maps import MapsReport, maps_report_from_json
 def maps_report(directory: str) -> MapsReport:
     """Compare every list in a directory. Raises ConfigError if it has none."""
     return maps_report_from_json(_core.validate_maps(directory))
-
-
-def maps_json(report: MapsReport) -> Iterator[str]:
-    """Yield JSON."""
-    yield msgspec.json.format(msgspec.json.encode(report), indent=2).decode()
 
 
 def maps_page(report: MapsReport) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from spindle.base import units
-from spindle.prediction.beside import Beside, Side
+from spindle.prediction.beside import PredictedRun, Side
 from spindle.prediction.model import Band, Cause, OperationFigures, Prediction
 from spindle.report.terminal.style import Style
 from spindle.report.terminal.table import Column, table
@@ -42,7 +42,7 @@ def _page(found: Prediction, style: Style) -> Iterator[str]:
             yield from style.wrap(limit, "- ")
 
 
-def beside_page(found: Beside, style: Style) -> list[str]:
+def beside_page(found: PredictedRun, style: Style) -> list[str]:
     """Return measured figures beside predicted ones, and the likely causes of differences."""
     heads = ("measured", "predicted", "least", "most", "")
     rows = [

@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-import msgspec
-
 from spindle import _core
+from spindle.base.plain import as_json
 from spindle.report.terminal.style import style_of
 from spindle.report.terminal.table import Column, table
 from spindle.run.resolve import resolve
@@ -17,9 +16,7 @@ def listing(json: bool) -> Iterator[str]:
     """Yield a line for each preset."""
     known = [resolve(name).spec for name in _core.preset_names()]
     if json:
-        yield msgspec.json.format(
-            msgspec.json.encode([{"name": spec.name, "about": spec.about} for spec in known]), indent=2
-        ).decode()
+        yield as_json([{"name": spec.name, "about": spec.about} for spec in known])
         return
     columns = [Column("preset", words=True), Column("what it does", words=True)]
     yield from table(columns, [[spec.name, spec.about] for spec in known], style_of(sys.stdout))
@@ -28,6 +25,6 @@ def listing(json: bool) -> Iterator[str]:
 def one(name: str, json: bool) -> Iterator[str]:
     """Yield one preset: its text, or resolved as JSON."""
     if json:
-        yield msgspec.json.format(msgspec.json.encode(resolve(name).spec), indent=2).decode()
+        yield as_json(resolve(name).spec)
     else:
         yield from _core.preset_text(name).splitlines()

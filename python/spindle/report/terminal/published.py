@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-import msgspec
-
 from spindle.base.numbers import plain
 from spindle.report.terminal.style import style_of
 from spindle.report.terminal.table import Column, table
@@ -19,11 +17,6 @@ COLUMNS = [
     Column("unit", words=True),
     Column("error"),
 ]
-
-
-def published_json(report: PublishedReport) -> Iterator[str]:
-    """Yield JSON."""
-    yield msgspec.json.format(msgspec.json.encode(report), indent=2).decode()
 
 
 def published_page(report: PublishedReport) -> Iterator[str]:
@@ -49,7 +42,7 @@ def published_page(report: PublishedReport) -> Iterator[str]:
     ]
     heads = [Column("table", words=True), Column("figures", words=True), *map(Column, ("value", "goal"))]
     yield from table([*heads, Column("", words=True)], goals, style_of(sys.stdout))
-    if report.left:
+    if report.skipped:
         yield ""
         yield "not predicted:"
-    yield from (f"  {left.table}, {left.row}: {left.reason}" for left in report.left)
+    yield from (f"  {skipped.table}, {skipped.row}: {skipped.reason}" for skipped in report.skipped)

@@ -5,22 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-import msgspec
-
 from spindle.report.terminal.style import style_of
 from spindle.report.terminal.table import Column, table
-from spindle.validation.rebuild import GOAL, WITHIN, Compared, RebuildReport
+from spindle.validation.rebuild import GOAL, WITHIN, PointComparison, RebuildReport
 
 _COLUMNS = [
     *(Column(head, words=True) for head in ("level", "load", "limits")),
     *map(Column, ("rebuild s", "diff", "IOPS whole", "IOPS beside", "slowdown", "diff")),
 ]
 _NONE = "-"
-
-
-def rebuilds_json(report: RebuildReport) -> Iterator[str]:
-    """Yield JSON."""
-    yield msgspec.json.format(msgspec.json.encode(report), indent=2).decode()
 
 
 def rebuilds_page(report: RebuildReport) -> Iterator[str]:
@@ -36,7 +29,7 @@ def rebuilds_page(report: RebuildReport) -> Iterator[str]:
     yield f"CPU time of the lab: {report.cpu_s:.0f} s"
 
 
-def _row(of: Compared) -> list[str]:
+def _row(of: PointComparison) -> list[str]:
     exact = of.exact
     return [
         of.point.level,

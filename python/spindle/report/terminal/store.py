@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from spindle.base.numbers import plain
 from spindle.report.terminal.style import Style
 from spindle.report.terminal.table import Column, table
@@ -31,6 +29,7 @@ class TagLine:
 class CampaignLine:
     """A campaign and its progress."""
 
+    id: str
     name: str
     created: str
     state: str
@@ -51,6 +50,7 @@ def campaign_lines(store: Store) -> list[CampaignLine]:
         states = Counter(trial.state for trial in store.campaigns.trials(campaign.name))
         found.append(
             CampaignLine(
+                id=campaign.id,
                 name=campaign.name,
                 created=campaign.created,
                 state=campaign.state,
@@ -59,11 +59,6 @@ def campaign_lines(store: Store) -> list[CampaignLine]:
             )
         )
     return found
-
-
-def as_json(found: Any) -> list[str]:
-    """Return JSON of any object below."""
-    return [msgspec.json.format(msgspec.json.encode(found), indent=2).decode()]
 
 
 def lines_of(found: Sequence[Any]) -> list[str]:

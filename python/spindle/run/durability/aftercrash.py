@@ -78,7 +78,7 @@ def _opened(journal: Path) -> Iterator[IO[bytes]]:
 # --- the target ------------------------------------------------------------------------------------------------------
 
 
-class _Read:
+class _TargetToRead:
     """The target in the core's terms."""
 
     def __init__(self, fd: int, size_bytes: int, block: int, align: int, opened: OpenTarget | None) -> None:
@@ -91,10 +91,10 @@ class _Read:
 
 
 @contextmanager
-def _target(asked: str, place: TestedTarget) -> Iterator[_Read]:
+def _target(asked: str, place: TestedTarget) -> Iterator[_TargetToRead]:
     if place.file_system_id is not None and _is_lost(asked, place):
         with open(os.devnull, "rb") as nothing:  # nothing is left of it
-            yield _Read(nothing.fileno(), 0, 1, 512, None)
+            yield _TargetToRead(nothing.fileno(), 0, 1, 512, None)
         return
     with ExitStack() as stack:
         try:
@@ -103,7 +103,7 @@ def _target(asked: str, place: TestedTarget) -> Iterator[_Read]:
             if "direct I/O" not in str(error):
                 raise
             opened = stack.enter_context(open_target(asked, [StreamAccess(direct=False)]))
-        yield _Read(*opened.files[0].as_tuple(), opened)
+        yield _TargetToRead(*opened.files[0].as_tuple(), opened)
 
 
 def _is_lost(asked: str, place: TestedTarget) -> bool:

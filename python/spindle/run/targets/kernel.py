@@ -190,7 +190,7 @@ class KernelRunner:
         loads = {load.spec.name: load for load in resolved.phases}
         return replace(found, runs=[self._complete(run, loads[run.workload.name], done) for run in found.runs])
 
-    def _complete(self, run: RunRecord, resolved: ResolvedWorkload, done: lab.Loaded) -> RunRecord:
+    def _complete(self, run: RunRecord, resolved: ResolvedWorkload, done: lab.LabRun) -> RunRecord:
         """The run as one of this machine; the agent knows only the device."""
         run_id, started = self.identity(resolved)
         kernel = run.environment.get("kernel", {}).get("release")

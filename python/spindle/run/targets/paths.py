@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -9,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from spindle import _core
+from spindle.base.suggestions import meant
 from spindle.conditions import caches
 from spindle.conditions.sizing import rule_of
 from spindle.host import environment as machine_environment
 from spindle.host import groups, stack
 from spindle.host import settings as machine_settings
 from spindle.host.devices import Device
+from spindle.host.errors import WrongTarget
 from spindle.host.extents import backing_extents, extents_of
 from spindle.host.guard import OpenTarget, StreamAccess
 from spindle.host.several import PathSets, split
@@ -72,6 +75,8 @@ class PathTarget:
     @contextmanager
     def open(self, resolved: ResolvedWorkload, watch: Watch, how: Opening = AS_IT_IS) -> Iterator[PathRunner]:
         """See `Target`."""
+        if how.file is None:
+            _refuse_machine(self.asked)
         also = [] if how.precondition is None else precondition.streams(how.precondition, resolved)
         access = [_access(stream) for stream in (*resolved.spec.all_streams, *also)]
         with how.consent.opened(how.file or self.several or self.asked, access) as target:
@@ -94,6 +99,12 @@ class PathTarget:
                 return
             with Trees(how.file.fileno()) as opened.trees:
                 yield opened
+
+
+def _refuse_machine(name: str) -> None:
+    """Raises WrongTarget for a name that is nothing here, and nearly that of a machine of the catalogue."""
+    if "/" not in name and not os.path.lexists(name) and (near := meant(name, _core.machine_names(), "", 0.8)):
+        raise WrongTarget(f"{name}: no file, device or machine has this name; {near}")
 
 
 def _access(stream: WorkloadStream) -> StreamAccess:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spindle.validation.grid.both import Both
+from spindle.validation.grid.outcomes import PointOutcomes
 from spindle.validation.grid.points import CHUNK_KIB
 
 CLOCK_NS = 256
@@ -17,7 +17,7 @@ COPIES = "threads begin in another order, and so the copies that they read are o
 UNKNOWN = "unknown"
 
 
-def cause(both: Both) -> str:
+def cause(both: PointOutcomes) -> str:
     """The mechanism behind a difference beyond the bounds."""
     point, fast, exact = both.point, both.fast, both.exact
     parity = point.level in ("raid5", "raid6")

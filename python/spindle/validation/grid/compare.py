@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from msgspec import Struct
 
-from spindle.validation.grid.both import Both, measured
 from spindle.validation.grid.causes import cause
+from spindle.validation.grid.outcomes import PointOutcomes, measured
 from spindle.validation.grid.points import Point, points
 
 THROUGHPUT_WITHIN, THROUGHPUT_GOAL = 0.05, 0.95
@@ -17,10 +17,10 @@ JOBS = 2
 """Labs at a time."""
 
 
-class Compared(Struct, frozen=True, kw_only=True):
+class PointComparison(Struct, frozen=True, kw_only=True):
     """One point. Errors are shares of the exact figure; above 0, the simulator's is larger."""
 
-    both: Both
+    both: PointOutcomes
     throughput_error: float
     """Also of the requests per second: all requests of a point are equally long."""
     mean_error: float
@@ -43,7 +43,7 @@ class Compared(Struct, frozen=True, kw_only=True):
 class GridReport(Struct, frozen=True, kw_only=True):
     """The whole grid."""
 
-    compared: list[Compared]
+    compared: list[PointComparison]
     cpu_s: float
     """CPU time of all runs."""
 
@@ -66,7 +66,7 @@ class GridReport(Struct, frozen=True, kw_only=True):
 def report(say: Callable[[str], None], chosen: Sequence[Point] | None = None) -> GridReport:
     """Run the grid, or some of its points; `say` receives the progress. Raises LabMissing or LabError."""
     grid = points() if chosen is None else list(chosen)
-    found: list[Compared] = []
+    found: list[PointComparison] = []
     with ThreadPoolExecutor(JOBS) as pool:
         for number, both in enumerate(pool.map(measured, grid), 1):
             found.append(compare(both))
@@ -74,14 +74,14 @@ def report(say: Callable[[str], None], chosen: Sequence[Point] | None = None) ->
     return GridReport(compared=found, cpu_s=sum(of.both.fast.cpu_s + of.both.exact.cpu_s for of in found))
 
 
-def compare(both: Both) -> Compared:
+def compare(both: PointOutcomes) -> PointComparison:
     """Compare the figures of a point."""
     fast, exact = both.fast, both.exact
     p99 = [fast.operations[name].p99_ns / of.p99_ns - 1 for name, of in exact.operations.items()]
     throughput_error = fast.bytes_per_s / exact.bytes_per_s - 1
     mean_error = fast.mean_ns / exact.mean_ns - 1
     differs = abs(throughput_error) > THROUGHPUT_WITHIN or abs(mean_error) > MEAN_WITHIN
-    return Compared(
+    return PointComparison(
         both=both,
         throughput_error=throughput_error,
         mean_error=mean_error,

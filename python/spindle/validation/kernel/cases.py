@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from spindle.base.errors import SpindleError
+from spindle.run.errors import Usage
 from spindle.validation.kernel.runner import CaseFigures, LoadFigures, MemberFigures
 
 REQUESTS = "requests.csv"
@@ -19,7 +19,7 @@ NOMINAL_BYTES = 256 * 1024 * 1024
 _MULTIPLIER, _INCREMENT = 6364136223846793005, 1442695040888963407
 
 
-class CasesError(SpindleError):
+class CasesError(Usage):
     """A folder or a table that cannot be read."""
 
 

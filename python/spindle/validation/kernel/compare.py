@@ -27,7 +27,7 @@ ORDERED = ("none", "mq-deadline", "kyber")
 """Schedulers whose order is the same in each boot."""
 
 
-class Compared(Struct, frozen=True, kw_only=True):
+class CaseComparison(Struct, frozen=True, kw_only=True):
     """One case. Errors are shares of the measured figure, without sign unless said."""
 
     case: str
@@ -87,7 +87,7 @@ class Compared(Struct, frozen=True, kw_only=True):
         return whole and (self.table == REQUESTS or self.longest_agrees)
 
 
-class Left(Struct, frozen=True):
+class SkippedCase(Struct, frozen=True):
     """A case that the runner does not model."""
 
     case: str
@@ -115,8 +115,8 @@ class KernelReport(Struct, frozen=True):
 
     runner: str
     is_exact: bool
-    compared: list[Compared]
-    left: list[Left]
+    compared: list[CaseComparison]
+    skipped: list[SkippedCase]
     goals: list[Goal]
 
 
@@ -133,29 +133,29 @@ def report(folder: Path, runner: Runner, only: Sequence[str] = ()) -> KernelRepo
             )
     with ThreadPoolExecutor(runner.jobs) as pool:
         outcomes = list(pool.map(lambda case: repeated(case, runner), cases))
-    compared = [outcome for outcome in outcomes if isinstance(outcome, Compared)]
-    left = [outcome for outcome in outcomes if isinstance(outcome, Left)]
+    compared = [outcome for outcome in outcomes if isinstance(outcome, CaseComparison)]
+    skipped = [outcome for outcome in outcomes if isinstance(outcome, SkippedCase)]
     reached = exact_goals(compared) if runner.is_exact else goals(compared)
-    return KernelReport(runner.name, runner.is_exact, compared, left, list(reached))
+    return KernelReport(runner.name, runner.is_exact, compared, skipped, list(reached))
 
 
-def repeated(case: Case, runner: Runner) -> Compared | Left:
+def repeated(case: Case, runner: Runner) -> CaseComparison | SkippedCase:
     """Repeat one case and compare it."""
     try:
         figures = runner.figures(case)
     except NotModelled as reason:
-        return Left(case.name, case.kind, case.table, str(reason))
+        return SkippedCase(case.name, case.kind, case.table, str(reason))
     return compare(case, figures)
 
 
-def compare(case: Case, figures: CaseFigures) -> Compared:
+def compare(case: Case, figures: CaseFigures) -> CaseComparison:
     """Compare a repeated case with its row."""
     measured = case.measured
     pairs = list(zip(measured.members, figures.members, strict=True))
     loads = list(zip(measured.loads, figures.loads, strict=True))
     ordered = [pair for pair in pairs if pair[0].order_sha1 and pair[1].order_sha1]
     timed = [pair for pair in pairs if pair[0].trace_sha1 and pair[1].trace_sha1]
-    return Compared(
+    return CaseComparison(
         case=case.name,
         kind=case.kind,
         table=case.table,
@@ -193,7 +193,7 @@ def _sectors_error(measured: MemberFigures, repeated: MemberFigures) -> float:
     return max(reads, _error(repeated.write_sectors or 0, measured.write_sectors or 0))
 
 
-def exact_goals(compared: Sequence[Compared]) -> list[Goal]:
+def exact_goals(compared: Sequence[CaseComparison]) -> list[Goal]:
     """Return the goals of a runner that repeats the kernel, with the number of cases that reach them."""
     requests = [of for of in compared if of.table == REQUESTS]
     below = [of for of in compared if of.table == ELEVATORS]
@@ -206,7 +206,7 @@ def exact_goals(compared: Sequence[Compared]) -> list[Goal]:
     ]
 
 
-def goals(compared: Sequence[Compared]) -> list[Goal]:
+def goals(compared: Sequence[CaseComparison]) -> list[Goal]:
     """Return the goals of a model, with the number of cases that reach them."""
     direct = [of for of in compared if of.table == REQUESTS]
     below = [of for of in compared if of.table == ELEVATORS]

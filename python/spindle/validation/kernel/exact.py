@@ -21,7 +21,7 @@ _REQUESTS = re.compile(r"^requests \d+ elapsed_ns (\d+)", re.M)
 _LOAD = re.compile(r"^requests (\d+) elapsed_ns (\d+) mean_ns (\d+) longest_ns (\d+)$", re.M)
 
 
-class Exact:
+class LabRunner:
     """The lab's kernel on the machine and the commands of the case, a boot for each."""
 
     is_exact = True

@@ -18,7 +18,7 @@ COPY_RATE = "900000 GB/s"
 _LETTERS = {"read": "R", "write": "W", "flush": "F"}
 
 
-class Fast:
+class SimulatorRunner:
     """`spindle-sim` on the machine and the load of the case."""
 
     name = "simulator"

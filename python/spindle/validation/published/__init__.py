@@ -1,1 +1,1 @@
-"""Published measurements of real arrays, held against modelled ones."""
+"""Published measurements of real arrays, compared with modelled ones."""

@@ -39,7 +39,7 @@ class TablesError(Usage):
     """A folder or a table that cannot be read."""
 
 
-class Compared(Struct, frozen=True):
+class FigureComparison(Struct, frozen=True):
     """One figure, published and predicted."""
 
     table: str
@@ -56,7 +56,7 @@ class Compared(Struct, frozen=True):
         return self.predicted / self.published - 1
 
 
-class Left(Struct, frozen=True):
+class SkippedRow(Struct, frozen=True):
     """A row that the model cannot repeat."""
 
     table: str
@@ -77,19 +77,19 @@ class Goal(Struct, frozen=True):
 class PublishedReport(Struct, frozen=True):
     """All tables of a folder."""
 
-    compared: list[Compared]
-    left: list[Left]
+    compared: list[FigureComparison]
+    skipped: list[SkippedRow]
     goals: list[Goal]
 
 
 def report(folder: Path) -> PublishedReport:
     """Predict each row of the tables of a folder. Raises TablesError."""
-    predictions, left = _predictions(folder)
+    predictions, skipped = _predictions(folder)
     runs = list(dict.fromkeys(run for prediction in predictions for run in prediction.runs))
     texts = _core.simulate_many([_parsed(run) for run in runs])
     figures = {run: read_figures(text) for run, text in zip(runs, texts, strict=True)}
     compared = [
-        Compared(
+        FigureComparison(
             of.table,
             of.row,
             of.figure,
@@ -100,7 +100,7 @@ def report(folder: Path) -> PublishedReport:
         )
         for of in predictions
     ]
-    return PublishedReport(compared, left, goals(compared))
+    return PublishedReport(compared, skipped, goals(compared))
 
 
 def _parsed(run: Run) -> tuple[_core.Machine, _core.Workload]:
@@ -109,12 +109,12 @@ def _parsed(run: Run) -> tuple[_core.Machine, _core.Workload]:
     return machine, _core.Workload.parse(run.workload, "workload", "published")
 
 
-def _predictions(folder: Path) -> tuple[list[Prediction], list[Left]]:
+def _predictions(folder: Path) -> tuple[list[Prediction], list[SkippedRow]]:
     found = [name for name in TABLES if (folder / name).is_file()]
     if not found:
         raise TablesError(f"{folder}: none of {', '.join(TABLES)} is there")
     predictions: list[Prediction] = []
-    left: list[Left] = []
+    skipped: list[SkippedRow] = []
     for name in found:
         with (folder / name).open(newline="") as file:
             rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
@@ -124,17 +124,17 @@ def _predictions(folder: Path) -> tuple[list[Prediction], list[Left]]:
                 for run in {run for prediction in of_row for run in prediction.runs}:
                     _parsed(run)
             except (KeyError, ValueError, ConfigError) as error:
-                left.append(Left(name, f"row {number}", _reason(error)))
+                skipped.append(SkippedRow(name, f"row {number}", _reason(error)))
             else:
                 predictions += of_row
-    return predictions, left
+    return predictions, skipped
 
 
 def _reason(error: Exception) -> str:
     return f"column {error} is missing" if isinstance(error, KeyError) else str(error)
 
 
-def goals(compared: Sequence[Compared]) -> list[Goal]:
+def goals(compared: Sequence[FigureComparison]) -> list[Goal]:
     """Return the goals of each table."""
     found = []
     for name in dict.fromkeys(of.table for of in compared):
@@ -157,7 +157,7 @@ def goals(compared: Sequence[Compared]) -> list[Goal]:
     return found
 
 
-def _rank_correlation(rates: Sequence[Compared]) -> float:
+def _rank_correlation(rates: Sequence[FigureComparison]) -> float:
     """Spearman's, of all rates of a table in units of the mean of their kind."""
     from scipy.stats import spearmanr
 

@@ -1,6 +1,6 @@
 """hw_raid_2004.csv and bonnie_14sas_2011.csv: streams and seeks of dd, bonnie++ and iozone in one large file.
 
-The file lies in one piece at the start of the array; the reads and writes that a file system adds are not modelled.
+The file is in one piece at the start of the array; the reads and writes that a file system adds are not modelled.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     cpu_s: float
 
 
-class Both(Struct, frozen=True):
+class PointOutcomes(Struct, frozen=True):
     """A point and its figures."""
 
     point: Point
@@ -50,9 +50,9 @@ class Both(Struct, frozen=True):
     exact: Outcome
 
 
-def measured(point: Point) -> Both:
+def measured(point: Point) -> PointOutcomes:
     """Run a point both ways. Raises LabMissing or LabError."""
-    return Both(point, simulated(point), under_the_kernel(point))
+    return PointOutcomes(point, simulated(point), under_the_kernel(point))
 
 
 def simulated(point: Point) -> Outcome:
