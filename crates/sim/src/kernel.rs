@@ -113,10 +113,32 @@ impl Kernel {
     }
 
     /// Pages of a bio with which the page cache reads a block device: one by one before 3.18 ("block_dev: implement
-    /// readpages() to optimize sequential read"), then `BIO_MAX_VECS`.
+    /// readpages() to optimize sequential read"), then `BIO_MAX_VECS`; as many as there are if they follow each other in memory,
+    /// since 5.1 ("block: allow bios to hold multi-page bvecs"). That they do is assumed: the cache is empty when a run begins.
     #[must_use]
     pub fn pages_of_a_read(self) -> u64 {
-        if self < Kernel::new(3, 18, 0) { 1 } else { 256 }
+        if self < Kernel::new(3, 18, 0) {
+            1
+        } else if self < Kernel::new(5, 1, 0) {
+            256
+        } else {
+            u64::from(u32::MAX) / crate::cache::PAGE
+        }
+    }
+
+    /// What a driver submits for other devices goes before what it submits for itself (4.11: "blk: improve order of bio
+    /// handling in generic_make_request()"), and md submits what is beyond a chunk's end anew (4.12: "md/raid10: simplify
+    /// the splitting of requests", "md/raid5: make chunk_aligned_read() split bios more cleanly").
+    #[must_use]
+    pub(crate) fn sorts_lower_bios_first(self) -> bool {
+        self >= Kernel::new(4, 12, 0)
+    }
+
+    /// Read-ahead gives up where a degraded parity array has no row free for it (4.19: "mpage: mpage_readpages() should submit
+    /// IO as read-ahead").
+    #[must_use]
+    pub(crate) fn read_ahead_gives_up(self) -> bool {
+        self >= Kernel::new(4, 19, 0)
     }
 
     /// A plug gives the requests of one drive without an elevator to it in the opposite order (5.16:

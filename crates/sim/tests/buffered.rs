@@ -195,3 +195,43 @@ fn a_slow_processor_leaves_rows_half_full_when_the_plug_is_pulled() {
     assert!(reads("2.6.25", "1 GB/s") > reads("2.6.25", "900000 GB/s") + 1);
     assert_eq!(reads("6.1", "1 GB/s"), reads("6.1", "900000 GB/s"));
 }
+
+/// Four drives of 100 us and 200 MB/s as an array with chunks of this size.
+fn four(kernel: &str, array: &str) -> spindle_sim::Machine {
+    machine(&format!(
+        "[host]\nkernel = '{kernel}'\ncopy_rate = '900000 GB/s'\n[queue]\nmax_request = '1280KiB'\n{array}\n\
+         [[drive]]\ncount = 4\nservice = '100us'\ntransfer_rate = '200 MB/s'\nflush = '100us'\ncapacity = '512MiB'\n\
+         queue_depth = 256\n"
+    ))
+}
+
+fn reads_of(figures: &SimFigures) -> Vec<u64> {
+    figures.drives.iter().map(|drive| drive.reads).collect()
+}
+
+#[test]
+fn long_read_ahead_is_cut_at_the_longest_request_and_at_chunks() {
+    let text = load("1MiB", 64, "");
+    let array = "read_ahead = '4MiB'\n[array]\nlevel = 'raid10'\nlayout = 'f2'\nchunk = '1MiB'";
+    // As Linux 6.1.192 read them (`dd bs=1M count=64`).
+    let figures = run(&four("6.1", array), &text);
+    assert_eq!(reads_of(&figures), [35, 18, 17, 34]);
+    // Bios of 1 MiB are chunks.
+    let figures = run(&four("4.19", array), &text);
+    assert_eq!(reads_of(&figures), [18, 18, 17, 17]);
+}
+
+#[test]
+fn read_ahead_gives_up_where_a_degraded_array_has_no_row_free() {
+    let text = load("1MiB", 64, "");
+    let array = "[array]\nlevel = 'raid5'\nchunk = '512KiB'\nmissing = [2]";
+    let reads = |kernel: &str| reads_of(&run(&four(kernel, array), &text));
+    // Linux 6.1.192: 1810, 1801, 0 and 1810, most of them of 4 KiB.
+    for (found, measured) in reads("6.1").into_iter().zip([1810, 1801, 0, 1810]) {
+        assert!(
+            found.abs_diff(measured) <= measured / 20,
+            "{found} reads, {measured} measured"
+        );
+    }
+    assert!(reads("4.18").into_iter().all(|reads| reads < 300));
+}

@@ -41,6 +41,10 @@ pub(crate) struct PageIo {
     pub(crate) number: u64,
     /// The kernel's flusher issued it, no thread of the load.
     pub(crate) by_flusher: bool,
+    /// It is read-ahead, which may fail.
+    pub(crate) is_ahead: bool,
+    /// It has failed.
+    pub(crate) has_failed: bool,
 }
 
 /// A request that waits until pages are on the drives.
@@ -202,10 +206,20 @@ impl PageCache {
         self.waiting.push((page, slot));
     }
 
-    /// Pages have their content; slots that waited for them can go on.
-    pub(crate) fn end_read(&mut self, first: u64, pages: u64) {
+    /// The facts of the cache's own request in this slot.
+    pub(crate) fn io_mut(&mut self, slot: u32) -> &mut PageIo {
+        &mut self.ios[(slot - self.first_slot) as usize]
+    }
+
+    /// The read in this slot fails.
+    pub(crate) fn fail(&mut self, slot: u32) {
+        self.io_mut(slot).has_failed = true;
+    }
+
+    /// Pages have their content, unless the read failed; slots that waited for them can go on.
+    pub(crate) fn end_read(&mut self, first: u64, pages: u64, has_failed: bool) {
         for page in first..first + pages {
-            self.pages.end_read(page);
+            self.pages.end_read(page, has_failed);
         }
         let ready = &mut self.ready;
         self.waiting.retain(|&(page, slot)| {

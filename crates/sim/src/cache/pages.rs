@@ -20,6 +20,8 @@ impl PageState {
     pub(crate) const MARK: u8 = 4;
     pub(crate) const DIRTY: u8 = 8;
     pub(crate) const WRITEBACK: u8 = 16;
+    /// It could not be read.
+    pub(crate) const FAILED: u8 = 32;
 
     #[inline]
     pub(crate) fn has(self, flag: u8) -> bool {
@@ -132,9 +134,19 @@ impl Pages {
         self.made(page).states[(page % GROUP) as usize] &= !PageState::MARK;
     }
 
-    pub(crate) fn end_read(&mut self, page: u64) {
+    /// The page, which could not be read, is read once more.
+    pub(crate) fn retry_read(&mut self, page: u64) {
         let group = self.made(page);
-        group.states[(page % GROUP) as usize] |= PageState::UPTODATE;
+        group.states[(page % GROUP) as usize] &= !PageState::FAILED;
+        group.busy += 1;
+    }
+
+    pub(crate) fn end_read(&mut self, page: u64, has_failed: bool) {
+        let group = self.made(page);
+        group.states[(page % GROUP) as usize] |= match has_failed {
+            true => PageState::FAILED,
+            false => PageState::UPTODATE,
+        };
         group.busy -= 1;
     }
 
@@ -144,6 +156,7 @@ impl Pages {
         let state = &mut group.states[(page % GROUP) as usize];
         let is_new = *state & PageState::PRESENT == 0;
         let was_clean = *state & PageState::DIRTY == 0;
+        *state &= !PageState::FAILED;
         *state |= PageState::PRESENT | PageState::UPTODATE | PageState::DIRTY;
         group.present += u32::from(is_new);
         group.dirty += u32::from(was_clean);

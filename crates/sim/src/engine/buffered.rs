@@ -105,16 +105,22 @@ impl Engine {
             let state = cache.pages.state(page);
             if !state.has(PageState::PRESENT) {
                 let window = cache.at_missing(reader, file_first, page, end - page, page == first);
-                self.read_pages(worker, window, file_end)?;
+                self.read_pages(worker, window, file_end, true)?;
                 if !self.has_page(page) {
-                    self.read_pages(worker, Window::alone(page, 1), file_end)?;
+                    self.read_pages(worker, Window::alone(page, 1), file_end, false)?;
                 }
                 continue;
             }
             if state.has(PageState::MARK) {
                 if let Some(window) = cache.at_mark(reader, file_first, page, end - page) {
-                    self.read_pages(worker, window, file_end)?;
+                    self.read_pages(worker, window, file_end, true)?;
                 }
+                continue;
+            }
+            if state.has(PageState::FAILED) {
+                cache.pages.retry_read(page);
+                self.read_run(worker, page, page + 1, false)?;
+                self.unplug()?;
                 continue;
             }
             if !state.has(PageState::UPTODATE) {
@@ -141,7 +147,14 @@ impl Engine {
     }
 
     /// Reads the pages of a window that are absent (`page_cache_ra_unbounded`): runs of them become bios, under one plug.
-    fn read_pages(&mut self, worker: u32, window: Window, file_end: u64) -> Result<(), SimError> {
+    /// `ahead`: the kernel reads them as read-ahead (`REQ_RAHEAD`).
+    fn read_pages(
+        &mut self,
+        worker: u32,
+        window: Window,
+        file_end: u64,
+        ahead: bool,
+    ) -> Result<(), SimError> {
         if window.start >= file_end {
             return Ok(());
         }
@@ -156,7 +169,7 @@ impl Engine {
                 return Ok(());
             };
             if cache.pages.state(page).has(PageState::PRESENT) {
-                self.read_run(worker, run, page)?;
+                self.read_run(worker, run, page, ahead)?;
                 run = page + 1;
                 continue;
             }
@@ -165,7 +178,7 @@ impl Engine {
                 cache.pages.mark(page);
             }
         }
-        self.read_run(worker, run, end)?;
+        self.read_run(worker, run, end, ahead)?;
         if let Some(cache) = &mut self.cache {
             let most = cache.setup.most;
             cache.pages.shrink(most);
@@ -173,15 +186,36 @@ impl Engine {
         self.unplug()
     }
 
-    fn read_run(&mut self, worker: u32, first: u64, end: u64) -> Result<(), SimError> {
+    fn read_run(
+        &mut self,
+        worker: u32,
+        first: u64,
+        end: u64,
+        is_ahead: bool,
+    ) -> Result<(), SimError> {
         let longest = self.rules.kernel.pages_of_a_read();
+        let io = PageIo {
+            is_ahead,
+            ..PageIo::default()
+        };
         let mut from = first;
         while from < end {
-            let until = end.min(from + longest);
-            self.start_io(worker, Op::Read, from, until - from, false)?;
+            let until = end.min(from.saturating_add(longest));
+            self.start_io(worker, Op::Read, from, until - from, io)?;
             from = until;
         }
         Ok(())
+    }
+
+    /// True if a request gives up where it would have to wait for a row of the stripe cache.
+    pub(super) fn gives_up(&mut self, slot: u32) -> bool {
+        let is_pages = self.load.slots[slot as usize].stage == Stage::Pages;
+        is_pages
+            && self.rules.kernel.read_ahead_gives_up()
+            && self
+                .cache
+                .as_mut()
+                .is_some_and(|cache| cache.io_mut(slot).is_ahead)
     }
 
     /// Sends pages to or from the drives, into the plug.
@@ -191,16 +225,14 @@ impl Engine {
         op: Op,
         first: u64,
         pages: u64,
-        by_flusher: bool,
+        mut io: PageIo,
     ) -> Result<(), SimError> {
         let Some(cache) = &mut self.cache else {
             return Ok(());
         };
-        let number = if op == Op::Write {
-            cache.begin_write()
-        } else {
-            0
-        };
+        if op == Op::Write {
+            io.number = cache.begin_write();
+        }
         let offset = first * PAGE;
         let request = Request {
             offset,
@@ -228,7 +260,7 @@ impl Engine {
             }
         };
         self.load.slots[slot as usize] = of;
-        cache.ios[(slot - cache.first_slot) as usize] = PageIo { number, by_flusher };
+        *cache.io_mut(slot) = io;
         cache.under_way += 1;
         self.issue(slot, true)?;
         self.place_rows()?;
@@ -263,11 +295,12 @@ impl Engine {
         cache.free_slots.push(slot);
         if op == Op::Write {
             cache.figures.write_bytes += u64::from(len);
-            let number = cache.ios[(slot - cache.first_slot) as usize].number;
+            let number = cache.io_mut(slot).number;
             cache.end_write(number, first, end - first);
         } else {
             cache.figures.read_bytes += u64::from(len);
-            cache.end_read(first, end - first);
+            let has_failed = cache.io_mut(slot).has_failed;
+            cache.end_read(first, end - first, has_failed);
         }
     }
 
@@ -296,7 +329,13 @@ impl Engine {
             let state = cache.pages.state(page);
             if !whole(page) && !state.has(PageState::UPTODATE) {
                 if !state.has(PageState::PRESENT) {
-                    self.read_pages(worker, Window::alone(page, 1), file_end)?;
+                    self.read_pages(worker, Window::alone(page, 1), file_end, false)?;
+                    continue;
+                }
+                if state.has(PageState::FAILED) {
+                    cache.pages.retry_read(page);
+                    self.read_run(worker, page, page + 1, false)?;
+                    self.unplug()?;
                     continue;
                 }
                 cache.wait_for(page, slot);
@@ -371,7 +410,11 @@ impl Engine {
             if is_over {
                 cache.round = 0;
             }
-            self.start_io(0, Op::Write, first, pages, true)?;
+            let io = PageIo {
+                by_flusher: true,
+                ..PageIo::default()
+            };
+            self.start_io(0, Op::Write, first, pages, io)?;
             if is_over {
                 self.unplug()?;
             }
@@ -449,7 +492,7 @@ impl Engine {
             match cache.take_dirty(sync.next, sync.to) {
                 Some((first, pages)) => {
                     cache.syncs[at].next = first + pages;
-                    self.start_io(worker, Op::Write, first, pages, false)?;
+                    self.start_io(worker, Op::Write, first, pages, PageIo::default())?;
                     if self.copies(Some(slot), pages) {
                         return Ok(());
                     }
@@ -489,7 +532,11 @@ impl Engine {
         let of = &mut self.load.workers[worker as usize];
         of.cpu_ns = of.cpu_ns.max(self.now_ns) + self.rules.cpu_ns + copy_ns;
         let at_ns = of.cpu_ns;
-        self.load.alarm(at_ns, Alarm::Seen(slot));
+        if at_ns > self.now_ns {
+            self.load.alarm(at_ns, Alarm::Seen(slot));
+        } else {
+            self.seen_now.push_back(slot);
+        }
         Ok(())
     }
 

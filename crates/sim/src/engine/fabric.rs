@@ -9,7 +9,7 @@ use spindle_array::{
 
 use super::rebuild::Rebuild;
 pub(crate) use super::stripes::StripeRules;
-use super::stripes::{Requests, Stripes};
+use super::stripes::{Requests, RowManner, Stripes};
 
 /// An array and md's state about it.
 pub(crate) struct Fabric {
@@ -36,6 +36,14 @@ pub(crate) struct Fabric {
     reads_stripes: bool,
     /// Longest request that md takes in one piece, bytes.
     longest: u64,
+    /// What md sends on comes before what it still has to split.
+    lower_first: bool,
+    /// Bios that wait to be split, the next one last.
+    splits: Vec<(u64, u64)>,
+    /// Rows of a request.
+    rows: Vec<Rows>,
+    /// Not RAID50 or RAID60.
+    is_single_group: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +106,8 @@ pub(crate) struct Setup {
     pub(crate) stripe_cache: u32,
     /// Reads of a whole array go through the stripe cache.
     pub(crate) reads_stripes: bool,
+    /// [`Kernel::sorts_lower_bios_first`](crate::kernel::Kernel::sorts_lower_bios_first).
+    pub(crate) lower_first: bool,
     pub(crate) rebuild: Option<Rebuild>,
 }
 
@@ -138,6 +148,10 @@ impl Fabric {
             data_offset: setup.data_offset,
             reads_stripes: setup.reads_stripes,
             longest: array.queue_limits().max_request,
+            lower_first: setup.lower_first,
+            splits: Vec::with_capacity(16),
+            rows: Vec::with_capacity(16),
+            is_single_group: !matches!(array.level(), Level::Raid50 | Level::Raid60),
             array,
         };
         fabric.probe();
@@ -202,7 +216,8 @@ impl Fabric {
         out: &mut Vec<MemberRequest>,
     ) -> Result<(), ArrayError> {
         match self.kind {
-            Kind::Plain | Kind::Parity => self.pieces(offset, len, out),
+            Kind::Plain => self.pieces(offset, len, out),
+            Kind::Parity => self.read_parity(offset, len, out),
             Kind::Raid1 | Kind::Raid10 { .. } => self.read_mirror(offset, len, out),
         }
     }
@@ -248,32 +263,91 @@ impl Fabric {
         })
     }
 
-    /// md splits at chunks, and chooses a copy for each piece by itself: one that was just chosen is busy.
+    /// The pieces of a request in the order in which md sends them on. The block layer cuts it at md's longest request, then
+    /// md cuts at a chunk's end; each time the rest is submitted anew. Of what one call submits, bios for members go first,
+    /// then the rests, the longer one before that within the cut, and then the older rests (`__submit_bio_noacct`).
+    fn in_order(
+        &mut self,
+        chunk: u64,
+        offset: u64,
+        len: u64,
+        mut take: impl FnMut(&mut Self, u64, u64),
+    ) {
+        let mut splits = std::mem::take(&mut self.splits);
+        splits.push((offset, offset + len));
+        while let Some((at, end)) = splits.pop() {
+            let cut = if self.lower_first {
+                end.min(at + self.longest)
+            } else {
+                end
+            };
+            let until = cut.min((at / chunk + 1).saturating_mul(chunk));
+            let rests = match self.lower_first {
+                true => [(until, cut), (cut, end)],
+                false => [(cut, end), (until, cut)],
+            };
+            splits.extend(rests.iter().filter(|(from, to)| from < to));
+            take(self, at, until - at);
+        }
+        self.splits = splits;
+    }
+
+    /// Boundary at which md cuts the requests of mirrors.
+    fn mirror_chunk(&self) -> u64 {
+        match self.kind {
+            // Every member has all data.
+            Kind::Raid10 { near, .. } if near == self.array.members() => u64::MAX,
+            _ => self.array.chunk().unwrap_or(u64::MAX),
+        }
+    }
+
+    /// A copy is chosen for each piece by itself: one that was just chosen is busy.
     fn read_mirror(
         &mut self,
         offset: u64,
         len: u64,
         out: &mut Vec<MemberRequest>,
     ) -> Result<(), ArrayError> {
-        let chunk = self.array.chunk().unwrap_or(u64::MAX);
-        let (mut at, end) = (offset, offset + len);
-        while at < end {
-            let until = end.min((at / chunk + 1).saturating_mul(chunk));
-            let place = self.choose(at, until - at)?;
-            self.pending[place.member as usize] += 1;
-            out.push(MemberRequest {
-                member: place.member,
-                offset: place.offset,
-                len: until - at,
-                pieces: 1,
-            });
-            at = until;
-        }
+        let mut outcome = Ok(());
+        self.in_order(self.mirror_chunk(), offset, len, |of, at, len| {
+            if outcome.is_err() {
+                return;
+            }
+            match of.choose(at, len) {
+                Ok(place) => {
+                    of.pending[place.member as usize] += 1;
+                    out.push(MemberRequest {
+                        member: place.member,
+                        offset: place.offset,
+                        len,
+                        pieces: 1,
+                    });
+                }
+                Err(error) => outcome = Err(error),
+            }
+        });
         // They count from when they are sent.
         for piece in out {
             self.pending[piece.member as usize] -= 1;
         }
-        Ok(())
+        outcome
+    }
+
+    /// Reads of a whole parity array go past the stripe cache, chunk by chunk (`chunk_aligned_read`).
+    fn read_parity(
+        &mut self,
+        offset: u64,
+        len: u64,
+        out: &mut Vec<MemberRequest>,
+    ) -> Result<(), ArrayError> {
+        let mut outcome = Ok(());
+        let chunk = self.array.chunk().unwrap_or(u64::MAX);
+        self.in_order(chunk, offset, len, |of, at, len| {
+            if outcome.is_ok() {
+                outcome = of.pieces_in_order(at, len, out);
+            }
+        });
+        outcome
     }
 
     fn choose(&mut self, logical: u64, len: u64) -> Result<Place, ArrayError> {
@@ -322,18 +396,14 @@ impl Fabric {
         if self.kind == Kind::Plain {
             self.pieces(offset, len, out)?;
         } else {
-            let chunk = self.array.chunk().unwrap_or(u64::MAX);
-            let (mut at, end) = (offset, offset + len);
-            while at < end {
-                let until = end.min((at / chunk + 1).saturating_mul(chunk));
-                out.extend(self.array.places(at).map(|place| MemberRequest {
+            self.in_order(self.mirror_chunk(), offset, len, |of, at, len| {
+                out.extend(of.array.places(at).map(|place| MemberRequest {
                     member: place.member,
                     offset: place.offset,
-                    len: until - at,
+                    len,
                     pieces: 1,
                 }));
-                at = until;
-            }
+            });
         }
         if !self.missing.is_empty() {
             let (missing, rebuilding) = (self.missing, self.rebuilding());
@@ -349,11 +419,11 @@ impl Fabric {
         self.stripes.is_some() && (write || self.reads_stripes || !self.missing.is_empty())
     }
 
-    /// Hands the rows of a request to the stripe cache; their number. `manner`: a write, and one that someone waits for.
+    /// Hands the rows of a request to the stripe cache; their number.
     pub(crate) fn add_rows(
         &mut self,
         slot: u32,
-        manner: (bool, bool),
+        manner: RowManner,
         offset: u64,
         len: u64,
     ) -> Result<u32, ArrayError> {
@@ -364,14 +434,22 @@ impl Fabric {
         let (mut at, end) = (offset, offset + len);
         while at < end {
             let until = if stripes.rules.by_rows {
-                end
+                end.min(at + self.longest)
             } else {
                 end.min((at / STRIPE_BLOCK + 1) * STRIPE_BLOCK)
             };
-            self.array.rows(at, until - at, |rows: &Rows| {
+            self.rows.clear();
+            let rows = &mut self.rows;
+            self.array
+                .rows(at, until - at, |of: &Rows| rows.push(*of))?;
+            if stripes.rules.by_rows && self.is_single_group {
+                order_rows(&self.array, rows, at)?;
+            }
+            for rows in rows.iter() {
                 count += Stripes::rows_of(rows);
                 stripes.add(slot, manner, *rows);
-            })?;
+            }
+            stripes.end_piece();
             at = until;
         }
         Ok(count)
@@ -462,5 +540,69 @@ impl Fabric {
     pub(crate) fn done(&mut self, member: usize, end: u64) {
         self.pending[member] -= 1;
         self.heads[member] = end.saturating_sub(self.starts[member]) * 512;
+    }
+}
+
+/// Puts the rows of a request that begins at `at` in the order in which the kernel takes them: it begins with the second
+/// chunk if that lies on a higher slot than the first, as if it were in the same stripe then, and comes to what is before it
+/// at the end (Linux 6.1 `raid5_bio_lowest_chunk_sector`, `raid5_make_request`).
+fn order_rows(array: &Array, rows: &mut [Rows], at: u64) -> Result<(), ArrayError> {
+    let Some(first) = rows.iter().map(|rows| rows.stripe).min() else {
+        return Ok(());
+    };
+    let of_first = rows.partition_point(|rows| rows.stripe == first);
+    let mut place = None;
+    array.pieces(at, 1, |piece| {
+        place.get_or_insert(piece);
+    })?;
+    let (Some(place), Some(chunk), Some(any)) = (place, array.chunk(), rows.first()) else {
+        return Ok(());
+    };
+    let row = place.offset - place.offset % STRIPE_BLOCK;
+    let parity = |slot: u32| slot == any.p || Some(slot) == any.q;
+    let next = (place.member + 1..array.members()).find(|slot| !parity(*slot));
+    let data = u64::from(array.members() - array.level().parities());
+    let is_last = (at / chunk) % data == data - 1;
+    match next {
+        Some(_) if is_last => rows.rotate_left(of_first),
+        Some(_) => {}
+        None => {
+            let before = rows[..of_first].partition_point(|rows| rows.offset < row);
+            rows[..of_first].rotate_left(before);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use spindle_array::ArrayConfig;
+
+    use super::*;
+
+    const CHUNK: u64 = 64 * 1024;
+
+    /// Stripe of each group of rows, in the order in which a write of 1 MiB from this chunk on takes them.
+    fn stripes_from(chunk: u64) -> Vec<u64> {
+        let config = ArrayConfig::new(Level::Raid5, vec![1 << 30; 4]).chunk(CHUNK);
+        let array = Array::new(config).unwrap();
+        let mut rows = Vec::new();
+        let push = |of: &Rows| rows.push(*of);
+        array.rows(chunk * CHUNK, 16 * CHUNK, push).unwrap();
+        order_rows(&array, &mut rows, chunk * CHUNK).unwrap();
+        rows.iter().map(|rows| rows.stripe).collect()
+    }
+
+    #[test]
+    fn a_write_that_begins_with_the_last_chunk_of_a_stripe_takes_it_last_if_the_next_slot_is_higher()
+     {
+        // Slots of stripe 10: 2, 3, 0, with parity on 1. Chunk 32 is on slot 0, chunk 33 in the next stripe.
+        assert_eq!(stripes_from(32), [11, 12, 13, 14, 15, 10]);
+        // Slots of stripe 5: 3, 0, 1.
+        assert_eq!(stripes_from(16), [5, 6, 7, 8, 9, 10]);
+        // Chunk 11 is on slot 3, the highest.
+        assert_eq!(stripes_from(11), [3, 4, 5, 6, 7, 8]);
+        // Chunk 2 is on slot 2 below the parity on 3.
+        assert_eq!(stripes_from(2), [0, 1, 2, 3, 4, 5]);
     }
 }

@@ -40,7 +40,7 @@ pub(crate) use self::queue::{Limits, Queue};
 use self::rebuild::Step;
 pub(crate) use self::rebuild::{Method, Rebuild};
 use self::slab::Slab;
-use self::stripes::{Requests, Stripes};
+use self::stripes::{Requests, RowManner, Stripes};
 use self::trace::Trace;
 use crate::cache::{CacheSetup, PageCache};
 use crate::error::SimError;
@@ -129,6 +129,8 @@ pub(crate) struct Engine {
     md_runs: bool,
     /// Workers with free slots that have seen all completions of the moment next.
     ready: VecDeque<u32>,
+    /// Slots whose request a worker sees as done without having spent time on it.
+    seen_now: VecDeque<u32>,
     /// Slots whose requests go in one call.
     batch: Vec<u32>,
     one_call_each: bool,
@@ -182,6 +184,7 @@ impl Engine {
             awake: Vec::new(),
             md_runs: false,
             ready: VecDeque::new(),
+            seen_now: VecDeque::new(),
             batch: Vec::new(),
             one_call_each: options.one_call_each,
             sleeps: false,
@@ -275,6 +278,9 @@ impl Engine {
             while let Some((queue, completion)) = self.finished.pop_front() {
                 self.finish(queue as usize, &completion)?;
             }
+            while let Some(slot) = self.seen_now.pop_front() {
+                self.seen(slot)?;
+            }
             self.fill_ready()?;
             self.run_md(true)?;
             while let Some(slot) = self.returned.pop_front() {
@@ -294,6 +300,7 @@ impl Engine {
                 && self.returned.is_empty()
                 && self.touched.is_empty()
                 && self.ready.is_empty()
+                && self.seen_now.is_empty()
             {
                 break;
             }
@@ -394,8 +401,10 @@ impl Engine {
             at += u64::from(blocks);
             bios += 1;
             if !plugged {
-                self.enqueue(queue, chain)?;
-            } else if !self.plug.merge(queue as u32, chain, most, &mut self.bios) {
+                self.enqueue(queue, chain, false)?;
+            } else if !self.plug.merge(queue as u32, chain, most, &mut self.bios)
+                && !self.queues[queue].merges_bio(self.now_ns, chain, &mut self.bios)
+            {
                 if self.plug.is_full() {
                     self.empty_plug()?;
                 }
@@ -406,10 +415,10 @@ impl Engine {
     }
 
     #[inline]
-    fn enqueue(&mut self, queue: usize, chain: Chain) -> Result<(), SimError> {
+    fn enqueue(&mut self, queue: usize, chain: Chain, plugged: bool) -> Result<(), SimError> {
         self.catch_up(queue);
         let waits = self.queues[queue]
-            .add(self.now_ns, chain, &mut self.bios)
+            .add(self.now_ns, chain, plugged, &mut self.bios)
             .map_err(|error| self.refused(queue, error))?;
         self.sleeps |= waits;
         if waits
@@ -473,7 +482,7 @@ impl Engine {
             .plug
             .take(|queue| reverses && !self.queues[queue as usize].has_elevator())
         {
-            self.enqueue(queue as usize, chain)?;
+            self.enqueue(queue as usize, chain, true)?;
         }
         self.dispatch()
     }
@@ -759,7 +768,12 @@ impl Engine {
             return Ok(());
         };
         if fabric.uses_stripes(write) {
-            return self.issue_rows(slot, (write, manner.sync), offset, len);
+            let manner = RowManner {
+                write,
+                sync: manner.sync,
+                gives_up: self.gives_up(slot),
+            };
+            return self.issue_rows(slot, manner, offset, len);
         }
         let plugged = plugged || (write && fabric.has_mirrors());
         let bios = self.issue_pieces((slot, issuer), manner, (offset, len), plugged)?;
@@ -953,7 +967,7 @@ impl Engine {
     fn issue_rows(
         &mut self,
         slot: u32,
-        manner: (bool, bool),
+        manner: RowManner,
         offset: u64,
         len: u64,
     ) -> Result<(), SimError> {
@@ -972,11 +986,24 @@ impl Engine {
             && let Some(stripes) = &mut fabric.stripes
             && let Some(slot) = stripes.place()
         {
+            let given_up = stripes.given_up();
             if let Some(worker) = self.wake(slot) {
                 self.awake.push(worker as u32);
             }
+            if given_up > 0 {
+                self.give_up(slot, given_up)?;
+            }
         }
         Ok(())
+    }
+
+    /// Read-ahead that found no row free fails; the rows that it found are read nevertheless.
+    fn give_up(&mut self, slot: u32, rows: u32) -> Result<(), SimError> {
+        if let Some(cache) = &mut self.cache {
+            cache.fail(slot);
+        }
+        self.load.slots[slot as usize].left -= rows - 1;
+        self.part_done(slot)
     }
 
     /// md's thread: what the rows in its list need.

@@ -200,20 +200,48 @@ impl Queue {
         usize::from(sync && !self.limits.multi_queue)
     }
 
+    /// True if a bio that is to go under a plug has become part of a waiting request (`blk_mq_sched_bio_merge`).
+    #[inline]
+    pub(crate) fn merges_bio(&mut self, now_ns: u64, chain: Chain, bios: &mut Slab<Bio>) -> bool {
+        self.limits.multi_queue
+            && self.merges
+            && self.elevator.waiting() > 0
+            && !chain.request.discard
+            && self.merge(now_ns, chain, bios)
+    }
+
+    /// True if a request has become part of one that waits, when it is inserted: only at its end
+    /// (`elv_attempt_insert_merge`). Before blk-mq plugs are not modelled: it is a bio.
+    #[inline]
+    fn merges_request(&mut self, now_ns: u64, chain: Chain, bios: &mut Slab<Bio>) -> bool {
+        if !self.merges || self.elevator.waiting() == 0 || chain.request.discard {
+            return false;
+        }
+        match self.limits.multi_queue {
+            true => self.elevator.merges_inserted() && self.merge_back(now_ns, chain, bios),
+            false => self.merge(now_ns, chain, bios),
+        }
+    }
+
     /// Takes bios: they become part of a waiting request, or one of their own, or wait for a free request. True if they
-    /// wait.
+    /// wait. `plugged`: they are a request from a plug.
     #[inline]
     pub(crate) fn add(
         &mut self,
         now_ns: u64,
         chain: Chain,
+        plugged: bool,
         bios: &mut Slab<Bio>,
     ) -> Result<bool, SubmitError> {
-        if self.merges
-            && self.elevator.waiting() > 0
-            && !chain.request.discard
-            && self.merge(now_ns, chain, bios)
-        {
+        let is_merged = if plugged {
+            self.merges_request(now_ns, chain, bios)
+        } else {
+            self.merges
+                && self.elevator.waiting() > 0
+                && !chain.request.discard
+                && self.merge(now_ns, chain, bios)
+        };
+        if is_merged {
             return Ok(false);
         }
         let pool = self.pool(chain.request.sync);
@@ -264,29 +292,13 @@ impl Queue {
 
     /// `elv_merge`: at the end of a waiting request, or before the begin of one.
     fn merge(&mut self, now_ns: u64, chain: Chain, bios: &mut Slab<Bio>) -> bool {
-        let bio = &chain.request;
-        let all = self.requests.as_slice();
-        let fits = |id: &Id| {
-            let request = &all[*id as usize];
-            request.write == bio.write
-                && !request.discard
-                && (request.sync || !bio.sync)
-                && request.blocks + bio.blocks <= self.limits.max_blocks
-                && self.elevator.may_merge(*id, bio, all)
-        };
-        if let Some(id) = self.ends.exactly_at(&self.by_end, bio.lbn).filter(fits) {
-            self.ends.remove(&mut self.by_end, id);
-            self.requests.get_mut(id).blocks += bio.blocks;
-            let last = std::mem::replace(&mut self.beside[id as usize].last, chain.last);
-            bios.get_mut(last).next = chain.first;
-            self.figures.back_merges += 1;
-            self.ends.insert(&mut self.by_end, id, bio.end());
-            if let Some(next) = self.elevator.neighbour(id, true) {
-                self.join(now_ns, id, next, bios);
-            }
+        if self.merge_back(now_ns, chain, bios) {
             return true;
         }
-        if let Some(id) = self.elevator.front_merge(bio, all).filter(fits) {
+        let bio = &chain.request;
+        let all = self.requests.as_slice();
+        let front = self.elevator.front_merge(bio, all);
+        if let Some(id) = front.filter(|id| self.fits(*id, bio)) {
             let request = self.requests.get_mut(id);
             request.lbn = bio.lbn;
             request.blocks += bio.blocks;
@@ -300,6 +312,36 @@ impl Queue {
             return true;
         }
         false
+    }
+
+    /// At the end of a waiting request.
+    fn merge_back(&mut self, now_ns: u64, chain: Chain, bios: &mut Slab<Bio>) -> bool {
+        let bio = &chain.request;
+        let back = self.ends.exactly_at(&self.by_end, bio.lbn);
+        let Some(id) = back.filter(|id| self.fits(*id, bio)) else {
+            return false;
+        };
+        self.ends.remove(&mut self.by_end, id);
+        self.requests.get_mut(id).blocks += bio.blocks;
+        let last = std::mem::replace(&mut self.beside[id as usize].last, chain.last);
+        bios.get_mut(last).next = chain.first;
+        self.figures.back_merges += 1;
+        self.ends.insert(&mut self.by_end, id, bio.end());
+        if let Some(next) = self.elevator.neighbour(id, true) {
+            self.join(now_ns, id, next, bios);
+        }
+        true
+    }
+
+    /// True if a bio may become part of a waiting request.
+    fn fits(&self, id: Id, bio: &BlockRequest) -> bool {
+        let all = self.requests.as_slice();
+        let request = &all[id as usize];
+        request.write == bio.write
+            && !request.discard
+            && (request.sync || !bio.sync)
+            && request.blocks + bio.blocks <= self.limits.max_blocks
+            && self.elevator.may_merge(id, bio, all)
     }
 
     /// `attempt_merge`: two waiting requests that touch become one.
@@ -511,12 +553,7 @@ impl Queue {
         bios: &mut Slab<Bio>,
     ) -> Result<(), SubmitError> {
         self.admitted.push(chain.first);
-        if self.merges
-            && self.elevator.waiting() > 0
-            && self.elevator.merges_inserted()
-            && !chain.request.discard
-            && self.merge(now_ns, chain, bios)
-        {
+        if self.merges_request(now_ns, chain, bios) {
             return Ok(());
         }
         self.admit(now_ns, chain, pool)

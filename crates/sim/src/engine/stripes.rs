@@ -91,12 +91,23 @@ pub(crate) struct Requests {
     pub(crate) len: u64,
 }
 
+/// How a request wants its rows.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RowManner {
+    pub(crate) write: bool,
+    /// Someone waits for it.
+    pub(crate) sync: bool,
+    /// It fails if a row finds no head free (`REQ_RAHEAD`, `R5_GAS_NOBLOCK`).
+    pub(crate) gives_up: bool,
+}
+
 /// Rows of a request that have no head yet.
 #[derive(Debug, Clone, Copy)]
 struct Pending {
     slot: u32,
-    write: bool,
-    sync: bool,
+    manner: RowManner,
+    /// The last rows of a bio.
+    ends_piece: bool,
     rows: Rows,
 }
 
@@ -157,6 +168,8 @@ pub(crate) struct Stripes {
     is_plugged: bool,
     wants_timer: bool,
     pending: VecDeque<Pending>,
+    /// Rows of the request that was placed last that found no head.
+    given_up: u32,
     /// A row that the rebuild has got and not handed over.
     in_hand: Option<u32>,
 }
@@ -186,6 +199,7 @@ impl Stripes {
             is_plugged: false,
             wants_timer: false,
             pending: VecDeque::with_capacity(64),
+            given_up: 0,
             in_hand: None,
         };
         for _ in 0..heads {
@@ -199,14 +213,17 @@ impl Stripes {
 
     /// Gives a row that is to be rebuilt a head; false if none is free. `kept`: it is handed to md's thread later.
     pub(crate) fn place_rebuilt(&mut self, rows: Rows, kept: bool) -> bool {
-        let Some(head) = self.head_of(&rows) else {
+        let Some(head) = self.head_of(&rows, false) else {
             self.unplug();
             return false;
         };
         let of = Pending {
             slot: Stripes::REBUILD,
-            write: true,
-            sync: false,
+            manner: RowManner {
+                write: true,
+                ..RowManner::default()
+            },
+            ends_piece: true,
             rows,
         };
         let id = self.add_work(head, of, rows);
@@ -255,31 +272,46 @@ impl Stripes {
     }
 
     /// Takes the rows of a request.
-    pub(crate) fn add(&mut self, slot: u32, (write, sync): (bool, bool), rows: Rows) {
+    pub(crate) fn add(&mut self, slot: u32, manner: RowManner, rows: Rows) {
         self.pending.push_back(Pending {
             slot,
-            write,
-            sync,
+            manner,
+            ends_piece: false,
             rows,
         });
     }
 
-    /// Gives waiting rows their heads, in the order of their arrival; a request whose last row has one.
+    /// The rows of a bio have been added.
+    pub(crate) fn end_piece(&mut self) {
+        if let Some(last) = self.pending.back_mut() {
+            last.ends_piece = true;
+        }
+    }
+
+    /// Gives waiting rows their heads, in the order of their arrival; a request whose last row has one, or needs none.
     pub(crate) fn place(&mut self) -> Option<u32> {
         while let Some(mut pending) = self.pending.pop_front() {
-            let slot = pending.slot;
+            let Pending { slot, manner, .. } = pending;
             while pending.rows.len > 0 {
                 let mut rows = pending.rows;
                 rows.len = STRIPE_BLOCK;
-                let Some(head) = self.head_of(&rows) else {
-                    self.pending.push_front(pending);
-                    self.unplug();
-                    self.release();
-                    return None;
-                };
-                pending.rows.offset += STRIPE_BLOCK;
-                pending.rows.len -= STRIPE_BLOCK;
-                self.attach(head, pending, rows);
+                match self.head_of(&rows, manner.gives_up) {
+                    Some(head) => {
+                        pending.rows.offset += STRIPE_BLOCK;
+                        pending.rows.len -= STRIPE_BLOCK;
+                        self.attach(head, pending, rows);
+                    }
+                    None if manner.gives_up => {
+                        self.give_up(pending);
+                        break;
+                    }
+                    None => {
+                        self.pending.push_front(pending);
+                        self.unplug();
+                        self.release();
+                        return None;
+                    }
+                }
             }
             if self.pending.front().is_none_or(|next| next.slot != slot) {
                 return Some(slot);
@@ -288,12 +320,29 @@ impl Stripes {
         None
     }
 
+    /// The rest of a bio gets no rows, and fails.
+    fn give_up(&mut self, mut at: Pending) {
+        let mut left = Self::rows_of(&at.rows);
+        while !at.ends_piece
+            && let Some(next) = self.pending.pop_front()
+        {
+            left += Self::rows_of(&next.rows);
+            at = next;
+        }
+        self.given_up += left;
+    }
+
+    /// The number of rows of the request that was placed last that found no head: it gave up.
+    pub(crate) fn given_up(&mut self) -> u32 {
+        std::mem::take(&mut self.given_up)
+    }
+
     /// Work that a request adds: a part of it for each row.
     pub(crate) fn rows_of(rows: &Rows) -> u32 {
         (rows.len / STRIPE_BLOCK) as u32
     }
 
-    fn head_of(&mut self, rows: &Rows) -> Option<u32> {
+    fn head_of(&mut self, rows: &Rows, gives_up: bool) -> Option<u32> {
         let group = rows.members.iter().next().unwrap_or(0);
         let row = rows.offset / STRIPE_BLOCK;
         let (key, list) = ((group, row), self.list_of(row));
@@ -312,7 +361,7 @@ impl Stripes {
         }
         if oldest == NONE {
             self.wants_more |= self.rules.grows && !self.has_grown;
-            self.is_blocked = true;
+            self.is_blocked |= !gives_up;
             return None;
         }
         self.unpark(oldest, list);
@@ -327,14 +376,14 @@ impl Stripes {
 
     fn attach(&mut self, head: u32, of: Pending, rows: Rows) {
         let id = self.add_work(head, of, rows);
-        let may_read = of.sync && self.rules.sync_at_once;
-        if of.write
+        let may_read = of.manner.sync && self.rules.sync_at_once;
+        if of.manner.write
             && let Some(kept) = self.open_write(head, &rows)
         {
             self.join(kept, id, may_read);
             return;
         }
-        if may_read && of.write {
+        if may_read && of.manner.write {
             self.may_read(id);
         }
         if self.queue_on(head, id) {
@@ -345,7 +394,7 @@ impl Stripes {
     fn add_work(&mut self, head: u32, of: Pending, rows: Rows) -> u32 {
         self.work.add(Work {
             slot: of.slot,
-            write: of.write,
+            write: of.manner.write,
             rows,
             may_read: false,
             full_write: false,

@@ -595,6 +595,7 @@ impl Machine {
             stripe_rules: kernel.stripe_rules(),
             stripe_cache: setup.stripe_cache,
             reads_stripes: !kernel.reads_past_stripe_cache(),
+            lower_first: kernel.sorts_lower_bios_first(),
             rebuild,
         };
         Ok(Fabric::new(array, setup))
