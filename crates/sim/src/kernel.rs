@@ -126,7 +126,7 @@ impl Kernel {
         }
     }
 
-    /// What a driver submits for other devices goes before what it submits for itself (4.11: "blk: improve order of bio
+    /// A driver's bios for other devices go before those that it submits to itself (4.11: "blk: improve order of bio
     /// handling in generic_make_request()"), and md submits what is beyond a chunk's end anew (4.12: "md/raid10: simplify
     /// the splitting of requests", "md/raid5: make chunk_aligned_read() split bios more cleanly").
     #[must_use]

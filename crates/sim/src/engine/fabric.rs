@@ -36,7 +36,7 @@ pub(crate) struct Fabric {
     reads_stripes: bool,
     /// Longest request that md takes in one piece, bytes.
     longest: u64,
-    /// What md sends on comes before what it still has to split.
+    /// Bios for members are sent before the rests that are still to be split.
     lower_first: bool,
     /// Bios that wait to be split, the next one last.
     splits: Vec<(u64, u64)>,
@@ -544,7 +544,7 @@ impl Fabric {
 }
 
 /// Puts the rows of a request that begins at `at` in the order in which the kernel takes them: it begins with the second
-/// chunk if that lies on a higher slot than the first, as if it were in the same stripe then, and comes to what is before it
+/// chunk if that is on a higher slot than the first, as if it were in the same stripe then, and comes to what is before it
 /// at the end (Linux 6.1 `raid5_bio_lowest_chunk_sector`, `raid5_make_request`).
 fn order_rows(array: &Array, rows: &mut [Rows], at: u64) -> Result<(), ArrayError> {
     let Some(first) = rows.iter().map(|rows| rows.stripe).min() else {
