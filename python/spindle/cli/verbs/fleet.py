@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,7 +10,8 @@ from spindle.cli.exits import Exit, failed
 from spindle.cli.options.added import added
 from spindle.cli.options.keys import key_options, overrides_of, set_option
 from spindle.cli.options.storing import store_option
-from spindle.cli.output import json_option, put_lines
+from spindle.cli.output import json_option
+from spindle.cli.showing import show
 
 if TYPE_CHECKING:
     from spindle.library.fleets import FleetResult
@@ -135,12 +135,7 @@ def _fleet(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _print(found: FleetResult, json: bool) -> Exit:
-    from spindle.report.terminal.style import style_of
-
-    if json:
-        print(found.to_json().decode().rstrip())
-    else:
-        put_lines(found.page(style_of(sys.stdout)))
+    show(found, json)
     if missing := [one.name for one in found.comparison.missing]:
         failed(f"{found.comparison.name}: {len(missing)} hosts have no valid result: {', '.join(missing[:8])}")
     return Exit(found.status)
