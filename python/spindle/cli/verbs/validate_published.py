@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -34,13 +35,13 @@ def published(directory: str, sensitivity: bool, chart: Output | None, json: boo
     if sensitivity:
         effects = validate_sensitivity(directory, say=lambda text: print(text, file=sys.stderr))
         put(effects, terminal.sensitivity_page(effects), json)
-        goals, plot = effects.goals, lambda: published_plot(effects.figures)
+        goals, plotted = effects.goals, partial(published_plot, effects.figures)
     else:
         compared = validate_published(directory)
         put(compared, terminal.published_page(compared), json)
-        goals, plot = compared.goals, lambda: published_plot(compared.compared)
+        goals, plotted = compared.goals, partial(published_plot, compared.compared)
     if chart is not None:
-        plot().write(chart)
+        plotted().write(chart)
     missed = sum(not goal.is_reached for goal in goals)
     if missed:
         return failed(f"{directory}: {missed} of {len(goals)} goals are missed")
