@@ -9,6 +9,7 @@ import pytest
 
 from spindle.validation.published.compare import FigureComparison, TablesError, goals, report
 from spindle.validation.published.prediction import Quantity
+from spindle.validation.published.sensitivity import report as sensitivity
 from tests.program import spindle
 
 SETUPS = """\
@@ -97,6 +98,30 @@ def test_the_verb_prints_tables_and_goals_and_fails_when_one_is_missed(tmp_path:
     assert done.status == 1
     assert "goals are missed" in done.complaint
     assert [goal["is_reached"] for goal in json.loads(done.out)["goals"]] == [False, False]
+
+
+def test_barriers_make_writes_of_a_controllers_array_wait_as_long_as_they_did(tmp_path: Path) -> None:
+    (tmp_path / "randomio_2008.csv").write_text(COLUMNS + "3w10fs,48,512,897.4,58.8,32.0\n")
+    found = {of.figure: of for of in report(tmp_path).compared}
+    assert abs(found["iops"].error) < 0.15
+    assert abs(found["w_avg_ms"].error) < 0.5
+
+
+def test_the_sensitivity_names_assumed_numbers_and_its_bands_contain_the_prediction(tmp_path: Path) -> None:
+    path = tmp_path / "sequential_2008.csv"
+    path.write_text("setup,drives,read_mb_s,write_mb_s,note\nraid10_3w,6xHitachi,173,,\n")
+    found = sensitivity(tmp_path)
+    assert {"9650SE-16ML", "host of 2008", "HDS725050KLA360"} & {of.part for of in found.effects}
+    assert all(of.least <= of.compared.predicted <= of.most for of in found.figures)
+    assert [of.largest for of in found.effects] == sorted((of.largest for of in found.effects), reverse=True)
+
+
+def test_a_chart_is_drawn_of_published_against_predicted(tmp_path: Path) -> None:
+    (tmp_path / "sequential_2008.csv").write_text("setup,drives,read_mb_s,write_mb_s,note\nraid10_3w,6xHitachi,173,,\n")
+    picture = tmp_path / "chart.svg"
+    done = spindle("validate", "published", tmp_path, "--chart", picture)
+    assert done.status == 0, done.err
+    assert "published" in picture.read_text()
 
 
 def test_a_folder_without_tables_is_one_clear_line(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 use serde::{Serialize, Serializer};
 use spindle_array::{WriteRule, balance::BalanceRule};
 
+use crate::cache::ReadAheadRule;
 use crate::engine::StripeRules;
 
 /// A kernel version, as far as rules depend on it.
@@ -42,6 +43,59 @@ impl Kernel {
     #[must_use]
     pub fn flushes(self) -> bool {
         self >= Kernel::new(2, 6, 33)
+    }
+
+    /// Reads and writes have requests of their own (`get_request`); since 2.6.30 synchronous ones and others have ("block:
+    /// change the request allocation/congestion logic to be sync/async based").
+    #[must_use]
+    pub fn counts_requests_by_direction(self) -> bool {
+        self < Kernel::new(2, 6, 30)
+    }
+
+    /// Read-ahead with a current window and one ahead of it (`page_cache_readahead`), until 2.6.23 ("readahead: on-demand
+    /// readahead logic").
+    #[must_use]
+    pub(crate) fn read_ahead_rule(self) -> ReadAheadRule {
+        if self < Kernel::new(2, 6, 10) {
+            ReadAheadRule::Linux2_6_5
+        } else if self < Kernel::new(2, 6, 23) {
+            ReadAheadRule::Linux2_6_18
+        } else {
+            ReadAheadRule::OnDemand
+        }
+    }
+
+    /// fsync has the lock of the file (`i_mutex`) until its log is on the drives (`do_fsync`; until 3.1: "fs: push i_mutex
+    /// and filemap_write_and_wait down into ->fsync() handlers"), and direct reads of XFS take it for a moment before
+    /// they are sent (`xfs_read`).
+    #[must_use]
+    pub fn syncs_lock_files(self) -> bool {
+        self < Kernel::new(3, 1, 0)
+    }
+
+    /// A barrier waits until the drive has nothing to do, and everything else waits for the barrier
+    /// (`QUEUE_ORDERED_DRAIN`, 2.6.16 to 2.6.36).
+    #[must_use]
+    pub fn drains_for_barriers(self) -> bool {
+        (Kernel::new(2, 6, 16)..Kernel::new(2, 6, 37)).contains(&self)
+    }
+
+    /// md passes barriers on for every level (2.6.33).
+    #[must_use]
+    pub fn md_takes_barriers(self) -> bool {
+        self >= Kernel::new(2, 6, 33)
+    }
+
+    /// Percentages of the memory for dirty pages: background and limit (2.6.22: "VM: lower the default dirty_ratio").
+    #[must_use]
+    pub fn dirty_ratios(self) -> (u8, u8) {
+        if self < Kernel::new(2, 6, 22) {
+            (10, 40)
+        } else if self < Kernel::new(2, 6, 30) {
+            (5, 10)
+        } else {
+            (10, 20)
+        }
     }
 
     /// Direct writes count as synchronous (2.6.18, `fs/direct-io.c`: `WRITE_SYNC`; since 2.6.30 `WRITE_ODIRECT`). md's

@@ -38,9 +38,9 @@ pub use error::SimError;
 pub use figures::{DriveFigures, FlashFigures, PageCacheFigures, RebuildFigures, SimFigures};
 pub use kernel::Kernel;
 pub use machine::{
-    ArraySetup, BitmapSetup, ControllerSetup, DirtyLimits, DriveKind, DriveSetup, FileSystem, Host,
-    Machine, PartRange, QueueSetup, RebuildSetup, UnknownMachine, machine_names, machine_text,
-    simulate,
+    ArraySetup, BitmapSetup, ControllerSetup, DirtyLimits, DriveKind, DriveSetup, FileSystem,
+    Files, FilesKind, Host, Machine, PartRange, QueueSetup, RebuildSetup, UnknownMachine,
+    machine_names, machine_text, simulate,
 };
 pub use many::simulate_many;
 pub use progress::{Progress, StreamCounts};

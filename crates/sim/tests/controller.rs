@@ -189,3 +189,24 @@ fn mistakes_are_one_line_with_their_place() {
         assert!(error.starts_with(place) && error.contains(words), "{error}");
     }
 }
+
+#[test]
+fn data_that_pass_the_link_twice_are_written_at_half_its_rate() {
+    // RAID0 of many drives, so that the link is the limit: 400 MB/s of the 9500S, of whose numbers `write_passes` is one.
+    let rate = |passes: &str| {
+        let text = "[controller]\nmodel = '9500S-12'\n[array]\ntype = 'controller'\nlevel = 'raid0'\nchunk = '64KiB'\n\
+                    [[drive]]\nservice = '100us'\ncapacity = '1GiB'\nqueue_depth = 1\ncount = 12\n";
+        let change = spindle_config::Change {
+            part: "9500S-12".to_owned(),
+            key: "write_passes".to_owned(),
+            value: passes.to_owned(),
+        };
+        let machine = Machine::parse_changed(text, "m.toml", &[change]).unwrap();
+        let load = "size = '1MiB'\nwrite_fraction = 1\nbytes = '1GiB'\nworkers = 4";
+        let figures = run(&machine, load);
+        write(&figures).bytes_per_s / 1e6
+    };
+    let (once, twice) = (rate("1"), rate("2"));
+    assert!((360.0..=480.0).contains(&once), "{once}");
+    assert!((180.0..=250.0).contains(&twice), "{twice}");
+}

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from spindle.validation.grid.compare import GridReport
     from spindle.validation.kernel.compare import KernelReport
     from spindle.validation.kernel.runner import Runner
-    from spindle.validation.published.compare import PublishedReport
+    from spindle.validation.published.compare import FigureComparison, PublishedReport
+    from spindle.validation.published.sensitivity import Banded, SensitivityReport
     from spindle.validation.rebuild import RebuildReport
 
 
@@ -74,6 +75,25 @@ def validate_published(folder: str | os.PathLike[str]) -> PublishedReport:
     from spindle.validation.published.compare import report
 
     return report(Path(folder))
+
+
+def validate_sensitivity(
+    folder: str | os.PathLike[str], *, say: Callable[[str], None] = lambda text: None
+) -> SensitivityReport:
+    """Predict the published measurements with each assumed number at both ends of its range. `say` receives the
+    progress. Raises TablesError.
+    """
+    from spindle.validation.published.sensitivity import report
+
+    return report(Path(folder), say)
+
+
+def published_plot(figures: Sequence[FigureComparison] | Sequence[Banded]) -> Plot:
+    """Draw published figures against predicted ones, with their bands if they have some."""
+    from spindle.library.plot import Plot
+    from spindle.report.charts.published import published_charts
+
+    return Plot(published_charts(figures), "Published against predicted")
 
 
 def grid_plot(report: GridReport) -> Plot:

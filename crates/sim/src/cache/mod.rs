@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use self::pages::FilePages;
 pub(crate) use self::pages::{PageState, Pages};
-use self::readahead::ReadAhead;
-pub(crate) use self::readahead::{ReadAheadLimits, Window};
+use self::readahead::{ReadAhead, TwoWindows};
+pub(crate) use self::readahead::{ReadAheadLimits, ReadAheadRule, Window};
 use crate::figures::PageCacheFigures;
 
 /// Bytes of a page.
@@ -30,6 +30,7 @@ pub(crate) struct CacheSetup {
     /// Interval in which the flusher looks for old pages (`dirty_writeback_centisecs`), ns.
     pub(crate) interval_ns: u64,
     pub(crate) read_ahead: ReadAheadLimits,
+    pub(crate) read_ahead_rule: ReadAheadRule,
     /// Bytes that a processor copies in a second.
     pub(crate) copy_rate: u64,
 }
@@ -45,6 +46,8 @@ pub(crate) struct PageIo {
     pub(crate) is_ahead: bool,
     /// It has failed.
     pub(crate) has_failed: bool,
+    /// The page of block numbers that it reads.
+    pub(crate) map: Option<u64>,
 }
 
 /// A request that waits until pages are on the drives.
@@ -84,8 +87,14 @@ pub(crate) struct PageCache {
     pub(crate) pages: Pages,
     /// Read-ahead of each thread in each file.
     readers: BTreeMap<(u32, u32), ReadAhead>,
+    /// The same with the rules of old kernels.
+    old_readers: BTreeMap<(u32, u32), TwoWindows>,
     /// The next page of each slot.
     pub(crate) progress: Vec<u64>,
+    /// The page of each slot for which read-ahead was asked last, and one.
+    pub(crate) asked: Vec<u64>,
+    /// Windows of a slot that are to be read once the block numbers are there, the next one last.
+    pub(crate) windows: BTreeMap<u32, Vec<Window>>,
     /// Slots that wait for the content of a page.
     waiting: Vec<(u64, u32)>,
     /// Slots that can go on.
@@ -128,7 +137,10 @@ impl PageCache {
             figures: PageCacheFigures::default(),
             pages: Pages::default(),
             readers: BTreeMap::new(),
+            old_readers: BTreeMap::new(),
             progress: vec![0; first_slot as usize],
+            asked: vec![0; first_slot as usize],
+            windows: BTreeMap::new(),
             waiting: Vec::new(),
             ready: VecDeque::new(),
             stalled: Vec::new(),
@@ -174,6 +186,25 @@ impl PageCache {
             start: file_first + window.start,
             ..window
         }
+    }
+
+    /// A thread wants `wanted` pages of a file from `page` on: what a kernel with two windows reads for it.
+    pub(crate) fn at_page(
+        &mut self,
+        reader: (u32, u32),
+        file_first: u64,
+        (page, wanted): (u64, u64),
+        begins: bool,
+    ) -> [Option<Window>; 2] {
+        let state = self.old_readers.entry(reader).or_default();
+        let (most, rule) = (self.setup.read_ahead.most, self.setup.read_ahead_rule);
+        let windows = state.at_page(page - file_first, wanted, begins, most, rule);
+        windows.map(|window| {
+            window.map(|window| Window {
+                start: file_first + window.start,
+                ..window
+            })
+        })
     }
 
     /// A thread has reached a page with a mark.

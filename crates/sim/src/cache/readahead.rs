@@ -23,6 +23,24 @@ impl Window {
     }
 }
 
+impl Window {
+    /// The part before `page`, and the rest, with the mark where it was.
+    pub(crate) fn split_at(self, page: u64) -> (Window, Window) {
+        let end = self.start + self.pages;
+        let mark = end - self.lookahead;
+        let part = |start: u64, end: u64| Window {
+            start,
+            pages: end - start,
+            lookahead: if (start..end).contains(&mark) {
+                end - mark
+            } else {
+                0
+            },
+        };
+        (part(self.start, page), part(page, end))
+    }
+}
+
 /// The read-ahead of one open file (`struct file_ra_state`).
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ReadAhead {
@@ -31,6 +49,109 @@ pub(crate) struct ReadAhead {
     async_size: u64,
     /// End of the last read, as a page.
     pub(crate) previous: Option<u64>,
+}
+
+/// The rules of a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReadAheadRule {
+    /// Two windows; the next one is read once the second page of the window ahead is wanted, so after its first one has
+    /// arrived.
+    Linux2_6_5,
+    /// Two windows; the next one is read once the first page of the window ahead is wanted.
+    Linux2_6_18,
+    /// Marks.
+    OnDemand,
+}
+
+/// Read-ahead with two windows (2.6.5 and 2.6.18 `mm/readahead.c`: `page_cache_readahead`), which is asked at each page.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct TwoWindows {
+    start: u64,
+    size: u64,
+    ahead_start: u64,
+    ahead_size: u64,
+    /// The last page that was asked for, and one.
+    next: u64,
+    /// Sequential reads have not begun: the end of the last random one.
+    is_off: bool,
+    end: u64,
+}
+
+impl TwoWindows {
+    /// The reader wants `wanted` pages from `page` on, `begins`: as a new request. Windows to read now, at most two.
+    pub(crate) fn at_page(
+        &mut self,
+        page: u64,
+        wanted: u64,
+        begins: bool,
+        most: u64,
+        rule: ReadAheadRule,
+    ) -> [Option<Window>; 2] {
+        if most == 0 || self.is_off && !begins && page < self.end {
+            return [None, None];
+        }
+        let follows = page == self.next || page + 1 == self.next;
+        self.next = page + 1;
+        if !follows && begins || self.size == 0 {
+            return self.begin(page, wanted, follows || page == 0, most, rule);
+        }
+        let ahead = self.start + self.size;
+        let is_due = match rule {
+            // The first page of the window ahead makes it the current one; the second asks for the next.
+            ReadAheadRule::Linux2_6_5 => self.ahead_size == 0 && page < ahead,
+            _ => self.ahead_size == 0,
+        };
+        if self.ahead_size > 0 && page >= self.ahead_start {
+            self.start = self.ahead_start;
+            self.size = self.ahead_size;
+            self.ahead_size = 0;
+            if rule == ReadAheadRule::Linux2_6_5 {
+                return [None, None];
+            }
+            return [Some(self.make_ahead(most)), None];
+        }
+        if is_due && !self.is_off {
+            return [Some(self.make_ahead(most)), None];
+        }
+        [None, None]
+    }
+
+    fn begin(
+        &mut self,
+        page: u64,
+        wanted: u64,
+        is_sequential: bool,
+        most: u64,
+        rule: ReadAheadRule,
+    ) -> [Option<Window>; 2] {
+        self.ahead_size = 0;
+        self.start = page;
+        self.is_off = !is_sequential;
+        if self.is_off {
+            self.size = 0;
+            self.end = page + wanted;
+            self.next = self.end;
+            return [Some(Window::alone(page, wanted.min(most))), None];
+        }
+        self.size = match rule {
+            ReadAheadRule::Linux2_6_5 => (most / 2).max(1),
+            _ => ReadAhead::first_size(wanted.min(most), most),
+        };
+        let first = Window::alone(page, self.size);
+        let second = (wanted >= most).then(|| self.make_ahead(most));
+        [Some(first), second]
+    }
+
+    fn make_ahead(&mut self, most: u64) -> Window {
+        self.ahead_start = self.start + self.size;
+        // `get_next_ra_size`; 2.6.5 adds two pages at each hit, which comes to the same.
+        self.ahead_size = if self.size < most / 16 {
+            4 * self.size
+        } else {
+            (2 * self.size).min(most)
+        };
+        Window::alone(self.ahead_start, self.ahead_size)
+    }
 }
 
 /// The limits of a device, pages.

@@ -92,7 +92,7 @@ enum Event {
     Stored(u32),
     /// The data of a read are with the host.
     Sent(u32),
-    /// The parity of a destage is computed.
+    /// The parity of a destage is computed, or its data have passed the link again.
     Computed(u32),
 }
 
@@ -102,6 +102,8 @@ pub(crate) struct Controller {
     capacity_blocks: u64,
     command_ns: u64,
     link_ns_per_block: f64,
+    /// Cached data pass the link once more on their way to the drives.
+    passes_again: bool,
     xor_ns_per_block: f64,
     cache_lines: u64,
     /// Blocks of a line: a chunk of the array.
@@ -179,6 +181,7 @@ impl Controller {
             capacity_blocks,
             command_ns: sheet.command_ns,
             link_ns_per_block: ns_per_block(sheet.link_rate),
+            passes_again: sheet.write_passes > 1,
             xor_ns_per_block: ns_per_block(sheet.xor_rate),
             cache_lines: if unit.write_back {
                 sheet.cache / BLOCK / line_blocks
@@ -388,11 +391,16 @@ impl Controller {
 
     /// Computes the parity of a destage; without parity its writes go at once.
     fn compute(&mut self, now_ns: u64, id: u32) {
+        let Destage { first, end, .. } = self.destages[id as usize];
+        if !self.has_parity && self.passes_again {
+            let moved_ns = self.link_ns(now_ns, (end - first) as u32);
+            self.at(moved_ns, Event::Computed(id));
+            return;
+        }
         if !self.has_parity {
             self.write_members(now_ns, id);
             return;
         }
-        let Destage { first, end, .. } = self.destages[id as usize];
         let takes_ns = ((end - first) as f64 * self.xor_ns_per_block) as u64;
         self.processor_free_ns = self.processor_free_ns.max(now_ns) + takes_ns;
         self.at(self.processor_free_ns, Event::Computed(id));

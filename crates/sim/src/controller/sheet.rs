@@ -19,6 +19,8 @@ pub struct ControllerSheet {
     pub command_ns: u64,
     /// Host link, both directions together.
     pub link_rate: f64,
+    /// Times that written data pass the link: twice if cache and drives are on the same bus.
+    pub write_passes: u32,
     /// Cache for written data; 0 without one.
     pub cache: u64,
     /// Commands of the cache that a drive gets at once.
@@ -33,11 +35,12 @@ pub struct ControllerSheet {
     pub ranges: Vec<Range>,
 }
 
-const KEYS: [&str; 8] = [
+const KEYS: [&str; 9] = [
     "commands_per_unit",
     "max_request",
     "command_overhead",
     "link_rate",
+    "write_passes",
     "cache",
     "destages_per_drive",
     "commands_per_drive",
@@ -74,6 +77,7 @@ impl ControllerSheet {
                 .take_duration("command_overhead")?
                 .ok_or_else(|| table.missing("command_overhead"))?,
             link_rate: rate(&mut table, "link_rate")?,
+            write_passes: count(&mut table, "write_passes")?,
             cache: size(&mut table, "cache")?,
             destages_per_drive: count(&mut table, "destages_per_drive")?,
             commands_per_drive: count(&mut table, "commands_per_drive")?,

@@ -7,11 +7,13 @@ use spindle_workload::{Op, Request};
 
 use super::load::{Alarm, Slot, Stage};
 use super::{Engine, Issuer, Target};
-use crate::cache::{PAGE, PageCache, PageIo, PageState, PageSync, Window, pages_of};
+use crate::cache::{PAGE, PageCache, PageIo, PageState, PageSync, ReadAheadRule, Window, pages_of};
 use crate::error::SimError;
 
 /// Pages that the flusher issues before it looks again (`MIN_WRITEBACK_PAGES`).
 const ROUND: u64 = 1024;
+/// Pages whose block numbers are in one block (4 KiB of 32-bit numbers, `EXT2_ADDR_PER_BLOCK`).
+const MAPPED: u64 = 1024;
 
 impl Engine {
     /// Begins a request through the page cache.
@@ -20,6 +22,7 @@ impl Engine {
         let (first, _) = pages_of(request.offset, u64::from(request.len));
         if let Some(cache) = &mut self.cache {
             cache.progress[slot as usize] = first;
+            cache.asked[slot as usize] = 0;
         }
         self.go_on_buffered(slot)
     }
@@ -31,7 +34,7 @@ impl Engine {
             Stage::Data if matches!(of.request.op, Op::Read | Op::Rewrite) => self.read_on(slot),
             Stage::Data => self.write_on(slot),
             Stage::Durable | Stage::Sync | Stage::EndSync => self.sync_on(slot),
-            Stage::Pages => Ok(()),
+            Stage::Pages | Stage::Log => Ok(()),
         }
     }
 
@@ -87,6 +90,9 @@ impl Engine {
         let reader = (worker, request.file);
         let (first, end) = pages_of(request.offset, u64::from(request.len));
         let (file_first, file_end) = self.file_pages(worker, request.file);
+        if self.read_windows(slot, Vec::new(), file_end, true)? {
+            return Ok(());
+        }
         loop {
             if self.stalls(slot) {
                 return Ok(());
@@ -102,18 +108,42 @@ impl Engine {
                 );
                 return self.copied(slot);
             }
+            if cache.setup.read_ahead_rule != ReadAheadRule::OnDemand
+                && cache.asked[slot as usize] != page + 1
+            {
+                cache.asked[slot as usize] = page + 1;
+                let wanted = (page, end - page);
+                let windows = cache.at_page(reader, file_first, wanted, page == first);
+                let next = windows.into_iter().flatten().rev().collect();
+                if self.read_windows(slot, next, file_end, true)? {
+                    return Ok(());
+                }
+                continue;
+            }
             let state = cache.pages.state(page);
+            if !state.has(PageState::PRESENT)
+                && cache.setup.read_ahead_rule != ReadAheadRule::OnDemand
+            {
+                let window = Window::alone(page, 1);
+                if self.read_windows(slot, vec![window], file_end, false)? {
+                    return Ok(());
+                }
+                continue;
+            }
             if !state.has(PageState::PRESENT) {
                 let window = cache.at_missing(reader, file_first, page, end - page, page == first);
-                self.read_pages(worker, window, file_end, true)?;
+                if self.read_windows(slot, vec![window], file_end, true)? {
+                    return Ok(());
+                }
                 if !self.has_page(page) {
                     self.read_pages(worker, Window::alone(page, 1), file_end, false)?;
                 }
                 continue;
             }
             if state.has(PageState::MARK) {
-                if let Some(window) = cache.at_mark(reader, file_first, page, end - page) {
-                    self.read_pages(worker, window, file_end, true)?;
+                let window = cache.at_mark(reader, file_first, page, end - page);
+                if self.read_windows(slot, window.into_iter().collect(), file_end, true)? {
+                    return Ok(());
                 }
                 continue;
             }
@@ -129,6 +159,84 @@ impl Engine {
             }
             cache.progress[slot as usize] += 1;
         }
+    }
+
+    /// Reads windows, the last one first, after those that the slot was at: up to one whose block numbers are not in
+    /// memory. Then the thread reads these first, and true is returned. `ahead`: as of `read_pages`.
+    fn read_windows(
+        &mut self,
+        slot: u32,
+        mut windows: Vec<Window>,
+        file_end: u64,
+        ahead: bool,
+    ) -> Result<bool, SimError> {
+        let worker = self.load.slots[slot as usize].worker;
+        if !self.has_block_maps() {
+            while let Some(window) = windows.pop() {
+                self.read_pages(worker, window, file_end, ahead)?;
+            }
+            return Ok(false);
+        }
+        if let Some(cache) = &mut self.cache {
+            windows.extend(cache.windows.remove(&slot).unwrap_or_default());
+        }
+        while let Some(mut window) = windows.pop() {
+            if window.start >= file_end {
+                continue;
+            }
+            window.pages = window.pages.min(file_end - window.start);
+            window.lookahead = window.lookahead.min(window.pages);
+            if self.waits_for_map(slot, window.start)? {
+                windows.push(window);
+                if let Some(cache) = &mut self.cache {
+                    cache.windows.insert(slot, windows);
+                }
+                return Ok(true);
+            }
+            let border = (window.start / MAPPED + 1) * MAPPED;
+            if border < window.start + window.pages {
+                let (now, later) = window.split_at(border);
+                windows.push(later);
+                window = now;
+            }
+            self.read_pages(worker, window, file_end, ahead)?;
+        }
+        Ok(false)
+    }
+
+    /// True if block numbers are in blocks of their own that have to be read.
+    fn has_block_maps(&self) -> bool {
+        let of = self.rules.files;
+        of.is_some_and(|files| files.has_block_maps() && !files.new)
+    }
+
+    /// Reads the block with the block number of a page, unless it is in memory; true if the slot waits for it. It is
+    /// on the drive just before the first page of those whose numbers it has (`ext2_find_goal`).
+    fn waits_for_map(&mut self, slot: u32, page: u64) -> Result<bool, SimError> {
+        if !self.has_block_maps() {
+            return Ok(false);
+        }
+        let worker = self.load.slots[slot as usize].worker;
+        let first = page / MAPPED * MAPPED;
+        let map = pages_of(0, self.capacity).1 + page / MAPPED;
+        let Some(cache) = &mut self.cache else {
+            return Ok(false);
+        };
+        let state = cache.pages.state(map);
+        if state.has(PageState::UPTODATE) {
+            return Ok(false);
+        }
+        cache.wait_for(map, slot);
+        if !state.has(PageState::PRESENT) {
+            cache.pages.begin_read(map);
+            let io = PageIo {
+                map: Some(map),
+                ..PageIo::default()
+            };
+            self.start_io(worker, Op::Read, first, 1, io)?;
+            self.unplug()?;
+        }
+        Ok(true)
     }
 
     fn has_page(&mut self, page: u64) -> bool {
@@ -299,8 +407,13 @@ impl Engine {
             cache.end_write(number, first, end - first);
         } else {
             cache.figures.read_bytes += u64::from(len);
-            let has_failed = cache.io_mut(slot).has_failed;
-            cache.end_read(first, end - first, has_failed);
+            let PageIo {
+                has_failed, map, ..
+            } = *cache.io_mut(slot);
+            match map {
+                Some(map) => cache.end_read(map, 1, has_failed),
+                None => cache.end_read(first, end - first, has_failed),
+            }
         }
     }
 
@@ -310,6 +423,13 @@ impl Engine {
         } = self.load.slots[slot as usize];
         let (_, end) = pages_of(request.offset, u64::from(request.len));
         let (_, file_end) = self.file_pages(worker, request.file);
+        let begin = self
+            .cache
+            .as_ref()
+            .map_or(0, |cache| cache.progress[slot as usize]);
+        if begin < end && self.waits_for_map(slot, begin)? {
+            return Ok(());
+        }
         let whole = |page: u64| {
             page * PAGE >= request.offset
                 && (page + 1) * PAGE <= request.offset + u64::from(request.len)
@@ -508,6 +628,9 @@ impl Engine {
     }
 
     fn flush_after(&mut self, slot: u32) -> Result<(), SimError> {
+        if self.syncs_write_a_log() {
+            return self.sync_log(slot);
+        }
         if !self.rules.kernel.flushes() {
             return self.seen(slot);
         }
@@ -529,6 +652,12 @@ impl Engine {
             .cache
             .as_ref()
             .map_or(0, |cache| cache.copy_ns(u64::from(request.len)));
+        let (first, end) = pages_of(request.offset, u64::from(request.len));
+        let page_ns = self.rules.files.map_or(0, |files| match request.op {
+            Op::Write => files.write_page_ns,
+            _ => files.read_page_ns,
+        });
+        let copy_ns = copy_ns + (end - first) * page_ns;
         let of = &mut self.load.workers[worker as usize];
         of.cpu_ns = of.cpu_ns.max(self.now_ns) + self.rules.cpu_ns + copy_ns;
         let at_ns = of.cpu_ns;

@@ -66,6 +66,8 @@ pub(crate) enum Stage {
     EndSync,
     /// Pages of the page cache are moving: no request of the load.
     Pages,
+    /// The log of the file system is being written: no request of the load.
+    Log,
 }
 
 /// One thread of the load.

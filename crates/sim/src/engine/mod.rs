@@ -8,6 +8,7 @@ mod buffered;
 mod events;
 mod fabric;
 mod files;
+mod journal;
 mod load;
 mod pace;
 mod plug;
@@ -33,6 +34,7 @@ use self::bio::{Bio, Chain, Issuer, Manner, Owner};
 use self::events::{Events, NEVER};
 pub(crate) use self::fabric::{Fabric, Setup, StripeRules};
 use self::fabric::{Flushes, Superblock};
+use self::journal::Journal;
 use self::load::{Alarm, Load, Stage};
 use self::plug::Plug;
 use self::queue::Finished;
@@ -46,6 +48,7 @@ use crate::cache::{CacheSetup, PageCache};
 use crate::error::SimError;
 use crate::figures::SimFigures;
 use crate::kernel::Kernel;
+use crate::machine::Files;
 use crate::progress::Progress;
 
 /// Number of events between two checks for a stop.
@@ -99,6 +102,8 @@ pub(crate) struct Rules {
     pub(crate) takes_discards: bool,
     /// First byte of the load's target on the array or drive.
     pub(crate) partition_start: u64,
+    /// The file system of the load's files.
+    pub(crate) files: Option<Files>,
 }
 
 pub(crate) struct Engine {
@@ -113,6 +118,8 @@ pub(crate) struct Engine {
     load: Load,
     /// Absent if no stream uses it.
     cache: Option<Box<PageCache>>,
+    /// Absent without `[files]`.
+    journal: Option<Box<Journal>>,
     capacity: u64,
     finished: VecDeque<(u32, Completion)>,
     /// Queues that received bios and have not been run since.
@@ -166,6 +173,11 @@ impl Engine {
             rules.takes_discards,
         )?;
         load.set_places(options.places);
+        let journal = rules.files.map(|files| {
+            load.slots.push(Journal::slot());
+            let slot = load.slots.len() as u32 - 1;
+            Box::new(Journal::new(files, capacity, slot))
+        });
         let buffered = load.streams.iter().any(|stream| stream.buffered);
         let slots = load.slots.len() as u32;
         let cache = buffered.then(|| Box::new(PageCache::new(cache, slots)));
@@ -195,6 +207,7 @@ impl Engine {
             counted: 0,
             capacity,
             cache,
+            journal,
             load,
             target,
             queues,
@@ -728,16 +741,17 @@ impl Engine {
     #[inline]
     fn issue(&mut self, slot: u32, plugged: bool) -> Result<(), SimError> {
         let of = self.load.slots[slot as usize];
-        if of.stage != Stage::Pages && self.cache.is_some() && self.is_buffered(of.worker) {
+        let is_own = !matches!(of.stage, Stage::Pages | Stage::Log);
+        if is_own && self.cache.is_some() && self.is_buffered(of.worker) {
             return self.issue_buffered(slot);
+        }
+        if self.journal.is_some() && self.waits_for_file(slot) {
+            return Ok(());
         }
         let request = of.request;
         let (issuer, manner) = self.manner_of(slot);
         let write = manner.write;
-        let (offset, len) = (
-            self.rules.partition_start + request.offset,
-            u64::from(request.len),
-        );
+        let (offset, len) = (self.place_of(slot), u64::from(request.len));
         let Target::Array(fabric) = &mut self.target else {
             let part = (0, offset, len);
             let bios = self.send_member(Owner::Load(slot), issuer, part, manner, plugged)?;
@@ -755,14 +769,22 @@ impl Engine {
         self.issue_admitted(slot, plugged)
     }
 
+    /// First byte of a request on the array or drive.
+    #[inline]
+    fn place_of(&self, slot: u32) -> u64 {
+        let of = &self.load.slots[slot as usize];
+        let offset = match &self.rules.files {
+            Some(files) if of.stage != Stage::Log => files.place(of.request.offset, self.capacity),
+            _ => of.request.offset,
+        };
+        self.rules.partition_start + offset
+    }
+
     /// Sends a request of the load to the array's members, past the barrier of a rebuild.
     fn issue_admitted(&mut self, slot: u32, plugged: bool) -> Result<(), SimError> {
         let (issuer, manner) = self.manner_of(slot);
         let request = self.load.slots[slot as usize].request;
-        let (offset, len) = (
-            self.rules.partition_start + request.offset,
-            u64::from(request.len),
-        );
+        let (offset, len) = (self.place_of(slot), u64::from(request.len));
         let write = manner.write;
         let Target::Array(fabric) = &mut self.target else {
             return Ok(());
@@ -803,6 +825,8 @@ impl Engine {
         let write = !matches!(of.request.op, Op::Read | Op::Rewrite);
         let (issuer, sync) = if of.stage == Stage::Pages {
             self.page_issuer(slot)
+        } else if of.stage == Stage::Log {
+            (Issuer::kernel(self.md_thread()), self.log_is_sync())
         } else {
             (
                 self.load.issuer(slot),
@@ -1123,7 +1147,13 @@ impl Engine {
     #[inline]
     fn finish(&mut self, queue: usize, completion: &Completion) -> Result<(), SimError> {
         self.touch(queue);
-        match self.queues[queue].finish(self.now_ns, completion) {
+        let finished = self.queues[queue]
+            .finish(self.now_ns, completion)
+            .map_err(|error| self.refused(queue, error))?;
+        let Some(finished) = finished else {
+            return Ok(());
+        };
+        match finished {
             Finished::Flush => {
                 if let Some(trace) = &mut self.trace {
                     trace.flush(queue, completion);
@@ -1162,7 +1192,7 @@ impl Engine {
                     id = bio.next;
                 }
                 self.queues[queue]
-                    .freed(self.now_ns, request.sync, &mut self.bios)
+                    .freed(self.now_ns, &request, &mut self.bios)
                     .map_err(|error| self.refused(queue, error))?;
                 while let Some(bio) = self.queues[queue].admitted() {
                     let issuing = self.issuing_slot(bio);
@@ -1215,13 +1245,16 @@ impl Engine {
         if at.left > 0 {
             return Ok(());
         }
-        if self.is_rebuilding && matches!(at.stage, Stage::Data | Stage::Pages) {
+        if self.is_rebuilding && matches!(at.stage, Stage::Data | Stage::Pages | Stage::Log) {
             self.leave_barrier(slot)?;
         }
         let at = &mut self.load.slots[slot as usize];
         if at.stage == Stage::Pages {
             self.pages_done(slot);
             return Ok(());
+        }
+        if at.stage == Stage::Log {
+            return self.log_done();
         }
         let worker = at.worker as usize;
         if at.stage == Stage::Data && at.request.op == Op::Write {
@@ -1251,6 +1284,7 @@ impl Engine {
             self.load.workers[worker].unseen.push_back(slot);
             return Ok(());
         }
+        let has_log = self.syncs_write_a_log();
         let at = &mut self.load.slots[slot as usize];
         let index = self.load.workers[worker].stream;
         let stream = &mut self.load.streams[index];
@@ -1302,6 +1336,10 @@ impl Engine {
                     if stream.buffered {
                         return self.begin_sync(slot);
                     }
+                    if has_log {
+                        self.unlock_file(slot)?;
+                        return self.sync_log(slot);
+                    }
                     if self.rules.kernel.flushes() {
                         self.load.slots[slot as usize].left = self.flush(slot);
                         return Ok(());
@@ -1309,13 +1347,15 @@ impl Engine {
                     // Nothing to be written back, so the drive gets no command.
                     stream.recorder.record(OpKind::Fsync, now_ns, 0, 0);
                 }
+                self.unlock_file(slot)?;
                 self.release(slot)
             }
             Stage::Sync => {
                 stream.recorder.record(OpKind::Fsync, now_ns, service_ns, 0);
+                self.unlock_file(slot)?;
                 self.release(slot)
             }
-            Stage::Pages => Ok(()),
+            Stage::Pages | Stage::Log => Ok(()),
             Stage::EndSync => {
                 stream.recorder.record(OpKind::Fsync, now_ns, service_ns, 0);
                 stream.in_flight -= 1;

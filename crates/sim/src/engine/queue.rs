@@ -22,6 +22,10 @@ pub(crate) struct Limits {
     pub(crate) requests: u32,
     /// blk-mq: one pool, threads that wait are woken in batches.
     pub(crate) multi_queue: bool,
+    /// The two pools are those of reads and writes.
+    pub(crate) by_direction: bool,
+    /// A barrier empties the drive's write cache before and after.
+    pub(crate) flushes_for_barriers: bool,
     /// Requests that must be free again before threads are woken (`sbq_calc_wake_batch`).
     pub(crate) wake_batch: u32,
     /// Commands at the drive.
@@ -118,6 +122,24 @@ pub(crate) struct Queue {
     flushes_running: Vec<u32>,
     /// Taken from the elevator, and without room at the drive (`hctx->dispatch`).
     ahead: Option<Id>,
+    /// Barriers, each after the requests that came before it.
+    barriers: VecDeque<Barrier>,
+    /// The first of them is being carried out.
+    ordered: Option<Ordered>,
+}
+
+/// A write before which everything that came earlier is done, and after which everything else begins.
+struct Barrier {
+    id: Id,
+    /// Requests that the elevator gave up for it (`elv_drain_elevator`).
+    before: VecDeque<Id>,
+}
+
+/// The step of a barrier (`blk_do_ordered`).
+enum Ordered {
+    FlushBefore,
+    Write,
+    FlushAfter(Finished),
 }
 
 /// A command that the drive has finished.
@@ -166,6 +188,8 @@ impl Queue {
             flushes_waiting: Vec::new(),
             flushes_running: Vec::new(),
             ahead: None,
+            barriers: VecDeque::new(),
+            ordered: None,
             limits,
             drive,
         }
@@ -196,8 +220,13 @@ impl Queue {
     }
 
     #[inline]
-    fn pool(&self, sync: bool) -> usize {
-        usize::from(sync && !self.limits.multi_queue)
+    fn pool(&self, request: &BlockRequest) -> usize {
+        let own = if self.limits.by_direction {
+            !request.write
+        } else {
+            request.sync
+        };
+        usize::from(own && !self.limits.multi_queue)
     }
 
     /// True if a bio that is to go under a plug has become part of a waiting request (`blk_mq_sched_bio_merge`).
@@ -244,7 +273,7 @@ impl Queue {
         if is_merged {
             return Ok(false);
         }
-        let pool = self.pool(chain.request.sync);
+        let pool = self.pool(&chain.request);
         // With blk-mq, whoever comes takes a free tag; before, those who wait are first.
         let queued = !self.limits.multi_queue && !self.waiting[pool].is_empty();
         if self.allocated[pool] >= self.limits.requests || queued {
@@ -375,13 +404,14 @@ impl Queue {
         let kept = &mut self.beside[kept as usize];
         kept.arrived_ns = kept.arrived_ns.min(arrived_ns);
         self.figures.request_merges += 1;
-        self.allocated[self.pool(back.sync)] -= 1;
+        self.allocated[self.pool(&back)] -= 1;
         self.requests.remove(gone);
     }
 
     #[inline]
     fn may_submit(&self) -> bool {
         self.at_drive < self.limits.depth
+            && self.barriers.is_empty()
             && !(self.limits.flush_alone
                 && !(self.flushes_waiting.is_empty() && self.flushes_running.is_empty()))
     }
@@ -404,9 +434,102 @@ impl Queue {
         self.drive.submit(now_ns, command)
     }
 
+    /// Takes a write that is a barrier. It has a request at once: the log of a file system is short of none.
+    pub(crate) fn add_barrier(&mut self, now_ns: u64, chain: Chain) {
+        let request = chain.request;
+        self.allocated[self.pool(&request)] += 1;
+        let id = self.requests.add(request);
+        let beside = RequestState {
+            first: chain.first,
+            last: chain.last,
+            arrived_ns: now_ns,
+            dispatched_ns: now_ns,
+        };
+        match self.beside.get_mut(id as usize) {
+            Some(slot) => *slot = beside,
+            None => self.beside.push(beside),
+        }
+        let mut before = VecDeque::new();
+        while let Some(id) = self.elevator.dispatch(now_ns, self.requests.as_slice()) {
+            if self.merges {
+                self.ends.remove(&mut self.by_end, id);
+            }
+            before.push_back(id);
+        }
+        self.barriers.push_back(Barrier { id, before });
+    }
+
+    /// Carries out the first barrier: what came before it, then nothing else until it is on the medium.
+    fn run_barrier(&mut self, now_ns: u64) -> Result<(), SubmitError> {
+        if self.ordered.is_some() {
+            return Ok(());
+        }
+        while self.at_drive < self.limits.depth
+            && let Some(barrier) = self.barriers.front_mut()
+            && let Some(id) = barrier.before.pop_front()
+        {
+            self.submit(now_ns, id)?;
+        }
+        if self.at_drive > 0 {
+            return Ok(());
+        }
+        if self.limits.flushes_for_barriers {
+            self.ordered = Some(Ordered::FlushBefore);
+            return self.submit_flush(now_ns);
+        }
+        self.write_barrier(now_ns)
+    }
+
+    fn write_barrier(&mut self, now_ns: u64) -> Result<(), SubmitError> {
+        self.ordered = Some(Ordered::Write);
+        match self.barriers.front().map(|barrier| barrier.id) {
+            Some(id) => self.submit(now_ns, id),
+            None => Ok(()),
+        }
+    }
+
+    fn submit_flush(&mut self, now_ns: u64) -> Result<(), SubmitError> {
+        if self.at_drive == 0 {
+            self.busy_since_ns = now_ns;
+        }
+        self.at_drive += 1;
+        self.drive.submit(now_ns, Command::flush(FLUSH))
+    }
+
+    /// A step of the barrier is done; `None`: another follows.
+    fn next_of_barrier(
+        &mut self,
+        now_ns: u64,
+        step: Ordered,
+        finished: Finished,
+    ) -> Result<Option<Finished>, SubmitError> {
+        match step {
+            Ordered::FlushBefore => {
+                self.write_barrier(now_ns)?;
+                Ok(None)
+            }
+            Ordered::Write if self.limits.flushes_for_barriers => {
+                self.ordered = Some(Ordered::FlushAfter(finished));
+                self.submit_flush(now_ns)?;
+                Ok(None)
+            }
+            Ordered::Write => {
+                self.barriers.pop_front();
+                Ok(Some(finished))
+            }
+            Ordered::FlushAfter(barrier) => {
+                self.barriers.pop_front();
+                Ok(Some(barrier))
+            }
+        }
+    }
+
     /// Hands the drive as many commands as it may have.
     #[inline]
     pub(crate) fn run(&mut self, now_ns: u64) -> Result<(), SubmitError> {
+        if !self.barriers.is_empty() {
+            return self.run_barrier(now_ns);
+        }
         if !self.flushes_waiting.is_empty() {
             self.run_flush(now_ns)?;
         }
@@ -446,11 +569,7 @@ impl Queue {
             return Ok(());
         }
         std::mem::swap(&mut self.flushes_waiting, &mut self.flushes_running);
-        if self.at_drive == 0 {
-            self.busy_since_ns = now_ns;
-        }
-        self.at_drive += 1;
-        self.drive.submit(now_ns, Command::flush(FLUSH))
+        self.submit_flush(now_ns)
     }
 
     /// A slot of the load wants the write cache emptied.
@@ -463,9 +582,22 @@ impl Queue {
         &mut self.flushes_running
     }
 
-    /// Records the finished command; its place is free again.
+    /// Records the finished command; its place is free again. `None`: a step of a barrier, which goes on.
     #[inline]
-    pub(crate) fn finish(&mut self, now_ns: u64, completion: &Completion) -> Finished {
+    pub(crate) fn finish(
+        &mut self,
+        now_ns: u64,
+        completion: &Completion,
+    ) -> Result<Option<Finished>, SubmitError> {
+        let finished = self.record(now_ns, completion);
+        match self.ordered.take() {
+            Some(step) => self.next_of_barrier(now_ns, step, finished),
+            None => Ok(Some(finished)),
+        }
+    }
+
+    #[inline]
+    fn record(&mut self, now_ns: u64, completion: &Completion) -> Finished {
         self.at_drive -= 1;
         if self.at_drive == 0 {
             self.figures.busy_ns += now_ns - self.busy_since_ns;
@@ -485,7 +617,7 @@ impl Queue {
         self.figures
             .served(&request, beside.dispatched_ns - beside.arrived_ns);
         self.requests.remove(id);
-        self.allocated[self.pool(request.sync)] -= 1;
+        self.allocated[self.pool(&request)] -= 1;
         Finished::Request {
             first: beside.first,
             request,
@@ -499,13 +631,13 @@ impl Queue {
     pub(crate) fn freed(
         &mut self,
         now_ns: u64,
-        sync: bool,
+        request: &BlockRequest,
         bios: &mut Slab<Bio>,
     ) -> Result<(), SubmitError> {
         if self.limits.multi_queue {
             return self.wake_batch(now_ns, bios);
         }
-        let pool = self.pool(sync);
+        let pool = self.pool(request);
         while self.allocated[pool] < self.limits.requests
             && let Some(chain) = self.waiting[pool].pop_front()
         {

@@ -1,6 +1,7 @@
 //! A machine as data, and the construction of its parts.
 
 mod catalogue;
+mod files;
 mod filesystem;
 mod parse;
 mod ranges;
@@ -24,6 +25,7 @@ use crate::figures::SimFigures;
 use crate::kernel::Kernel;
 
 pub use self::catalogue::{UnknownMachine, machine_names, machine_text};
+pub use self::files::{Files, FilesKind};
 pub use self::filesystem::FileSystem;
 pub use self::ranges::PartRange;
 
@@ -53,6 +55,8 @@ pub struct Machine {
     pub partition_start: u64,
     /// File system on it; the simulator has none.
     pub filesystem: Option<FileSystem>,
+    /// The file system of the load's files, as far as the simulator models it.
+    pub files: Option<Files>,
     /// The drives, in slot order.
     pub drives: Vec<DriveSetup>,
 }
@@ -311,6 +315,7 @@ impl Machine {
             controller: None,
             partition_start: 0,
             filesystem: None,
+            files: None,
             drives: vec![DriveSetup {
                 model: "server".to_owned(),
                 kind: DriveKind::Server(params),
@@ -458,6 +463,7 @@ impl Machine {
             cpu_ns: self.host.cpu_per_request_ns,
             takes_discards: self.takes_discards(),
             partition_start: self.partition_start,
+            files: self.files,
         };
         let cache = self.cache()?;
         Engine::new(target, queues, capacity, rules, cache, workload, options)
@@ -498,6 +504,7 @@ impl Machine {
             limit: highest,
             expire_ns: dirty.expire_ns,
             interval_ns: dirty.writeback_ns,
+            read_ahead_rule: self.host.kernel.read_ahead_rule(),
             read_ahead: ReadAheadLimits {
                 most: self.queue.read_ahead.unwrap_or(read_ahead) / PAGE,
                 longest_io: longest_io / PAGE,
@@ -537,6 +544,8 @@ impl Machine {
         let limits = Limits {
             requests,
             multi_queue: kernel.multi_queue() || scheduler == Scheduler::None,
+            by_direction: kernel.counts_requests_by_direction(),
+            flushes_for_barriers: self.has_write_cache(setup),
             wake_batch: wake_batch(&scheduler, requests),
             depth,
             max_blocks: (longest / BLOCK) as u32,
@@ -552,6 +561,14 @@ impl Machine {
             passes,
             limits,
         )
+    }
+
+    /// True if the host's flushes have an effect on the unit: a controller's cache, or the drive's own.
+    fn has_write_cache(&self, setup: &DriveSetup) -> bool {
+        match &self.controller {
+            Some(controller) => controller.write_cache || setup.has_write_cache(),
+            None => setup.has_write_cache(),
+        }
     }
 
     fn scheduler(&self, setup: &DriveSetup, depth: u32) -> Scheduler {

@@ -12,7 +12,7 @@ use spindle_drive::{
 
 use super::{
     ArraySetup, BLOCK, BitmapSetup, ControllerSetup, DEFAULT_COPY_RATE, DirtyLimits, DriveKind,
-    DriveSetup, FileSystem, Host, Machine, QueueSetup, RebuildSetup,
+    DriveSetup, FileSystem, Files, Host, Machine, QueueSetup, RebuildSetup,
 };
 use crate::controller::ControllerSheet;
 use crate::elevator::{Parameter, ParameterValue, Scheduler};
@@ -69,6 +69,10 @@ impl Machine {
         let array = table.take_table("array")?;
         let filesystem = table.take_table("filesystem")?;
         let filesystem = filesystem.map(FileSystem::read).transpose()?;
+        let files = table.take_table("files")?;
+        let files = files
+            .map(|table| Files::read(table, host.kernel))
+            .transpose()?;
         let tables = table.take_tables("drive")?;
         if tables.is_empty() {
             return Err(table.missing("drive"));
@@ -111,6 +115,7 @@ impl Machine {
             controller,
             partition_start: 0,
             filesystem,
+            files,
             drives,
         };
         if let Some(partition) = partition {
@@ -177,12 +182,17 @@ fn read_host(table: Option<Table>) -> Result<Host, ConfigError> {
         host.memory = Some(memory);
     }
     host.copy_rate = read_byte_rate(&mut table, "copy_rate")?.unwrap_or(DEFAULT_COPY_RATE);
-    read_dirty_limits(&mut table, &mut host.dirty)?;
+    read_dirty_limits(&mut table, &mut host.dirty, host.kernel)?;
     table.finish()?;
     Ok(host)
 }
 
-fn read_dirty_limits(table: &mut Table, dirty: &mut DirtyLimits) -> Result<(), ConfigError> {
+fn read_dirty_limits(
+    table: &mut Table,
+    dirty: &mut DirtyLimits,
+    kernel: Kernel,
+) -> Result<(), ConfigError> {
+    (dirty.background_ratio, dirty.ratio) = kernel.dirty_ratios();
     let ratio = |table: &mut Table, key| table.take_integer(key, 0..=100);
     if let Some(percent) = ratio(table, "dirty_background_ratio")? {
         dirty.background_ratio = percent as u8;

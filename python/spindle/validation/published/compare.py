@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -11,7 +11,7 @@ from msgspec import Struct
 from spindle import _core
 from spindle.base.errors import ConfigError
 from spindle.run.errors import Usage
-from spindle.run.simulate import read_figures
+from spindle.run.simulate import SimulatedRun, read_figures
 from spindle.validation.published import large_file, md_stream, randomio, sequential
 from spindle.validation.published.prediction import Prediction, Quantity, Run
 
@@ -84,11 +84,17 @@ class PublishedReport(Struct, frozen=True):
 
 def report(folder: Path) -> PublishedReport:
     """Predict each row of the tables of a folder. Raises TablesError."""
-    predictions, skipped = _predictions(folder)
+    predictions, skipped = predictions_of(folder)
     runs = list(dict.fromkeys(run for prediction in predictions for run in prediction.runs))
     texts = _core.simulate_many([_parsed(run) for run in runs])
     figures = {run: read_figures(text) for run, text in zip(runs, texts, strict=True)}
-    compared = [
+    compared = compared_of(predictions, figures)
+    return PublishedReport(compared, skipped, goals(compared))
+
+
+def compared_of(predictions: Sequence[Prediction], figures: Mapping[Run, SimulatedRun]) -> list[FigureComparison]:
+    """Return each figure beside the one that the simulated runs give."""
+    return [
         FigureComparison(
             of.table,
             of.row,
@@ -100,7 +106,6 @@ def report(folder: Path) -> PublishedReport:
         )
         for of in predictions
     ]
-    return PublishedReport(compared, skipped, goals(compared))
 
 
 def _parsed(run: Run) -> tuple[_core.Machine, _core.Workload]:
@@ -109,7 +114,8 @@ def _parsed(run: Run) -> tuple[_core.Machine, _core.Workload]:
     return machine, _core.Workload.parse(run.workload, "workload", "published")
 
 
-def _predictions(folder: Path) -> tuple[list[Prediction], list[SkippedRow]]:
+def predictions_of(folder: Path) -> tuple[list[Prediction], list[SkippedRow]]:
+    """Return the predictions of a folder's tables, and the rows without one. Raises TablesError."""
     found = [name for name in TABLES if (folder / name).is_file()]
     if not found:
         raise TablesError(f"{folder}: none of {', '.join(TABLES)} is there")

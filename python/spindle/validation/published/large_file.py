@@ -1,6 +1,7 @@
-"""hw_raid_2004.csv and bonnie_14sas_2011.csv: streams and seeks of dd, bonnie++ and iozone in one large file.
+"""hw_raid_2004.csv and bonnie_14sas_2011.csv: streams and seeks of dd, bonnie++ and iozone in large files.
 
-The file is in one piece at the start of the array; the reads and writes that a file system adds are not modelled.
+On less than 1 TiB the files follow one another from the start of the array. XFS puts new files in each allocation group
+in turn on larger ones (32-bit inodes: `m_agfrotor` in `xfs_alloc_vextent`), and bonnie++ makes files of 1 GiB.
 """
 
 from __future__ import annotations
@@ -8,6 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from spindle.run.simulate import SimulatedRun
+from spindle.validation.published.assumed import (
+    COPY_2004,
+    COPY_2011,
+    MEMORY_2011,
+    READ_PAGE_2004,
+    READ_PAGE_2011,
+    WRITE_PAGE_2004_EXT3,
+    WRITE_PAGE_2004_PLAIN,
+    WRITE_PAGE_2011,
+)
 from spindle.validation.published.machines import Drives, Host, hardware, machine, md
 from spindle.validation.published.prediction import (
     Prediction,
@@ -34,7 +45,13 @@ CHUNK_2011_KIB = 512
 FILE_2011 = "320GB"
 SEEKERS_2011 = 5
 
-LENGTHS = {"2.6.5": "2GiB", "2.6.32": "12GiB"}
+WRITE_PAGE_2004 = {"ext2": WRITE_PAGE_2004_PLAIN, "xfs": WRITE_PAGE_2004_PLAIN, "ext3": WRITE_PAGE_2004_EXT3}
+GROUPS_2011 = 32
+"""mkfs.xfs: allocation groups of a file system on an array of more than 512 GB (`calc_default_ag_geometry`)."""
+
+ASSUMED_2011 = (COPY_2011, MEMORY_2011, READ_PAGE_2011, WRITE_PAGE_2011)
+
+LENGTHS = {"2.6.5": "2GiB", "2.6.32": "32GiB"}
 """Bytes of a stream by the kernel of the host: several times the memory."""
 SEEKS = 8192
 
@@ -43,16 +60,32 @@ def of_hardware(row: dict[str, str]) -> Iterator[Prediction]:
     """Yield the figure of a row: one metric of one trial."""
     queue: dict[str, str | int] = {"read_ahead": READ_AHEAD[row["read_ahead"]]}
     array = hardware(row["raid"], CHUNK_2004_KIB)
-    text = machine(HOST_2004, [RAPTORS], array=array, queue=queue, controller="9500S-12")
+    text = machine(
+        HOST_2004,
+        [RAPTORS],
+        array=array,
+        queue=queue,
+        controller="9500S-12",
+        files=_files_of_2004(row["fs"], is_new=row["metric"] == "seq_write"),
+    )
     load, value = _load(row["metric"], row["tool"], HOST_2004, FILE_2004, SEEKERS_2004, row["unit"])
+    assumed = (COPY_2004, *((READ_PAGE_2004, WRITE_PAGE_2004[row["fs"]]) if row["fs"] != "raw" else ()))
     name = f"{row['tool']} {row['fs']} {row['read_ahead']} trial {row['trial']}"
-    yield _prediction("hw_raid_2004.csv", name, row["metric"], row["unit"], row["value"], Run(text, load), value)
+    yield _prediction(
+        "hw_raid_2004.csv", name, row["metric"], row["unit"], row["value"], Run(text, load, assumed), value
+    )
 
 
 def of_bonnie(row: dict[str, str]) -> Iterator[Prediction]:
     """Yield the rates of a row."""
     array = md("raid10", row["layout"], CHUNK_2011_KIB)
-    text = machine(HOST_2011, [CHEETAHS], array=array, controller="9211-8i")
+    files: dict[str, str | int] = {
+        "type": row["fs"],
+        "groups": GROUPS_2011,
+        "read_page": READ_PAGE_2011.plain,
+        "write_page": WRITE_PAGE_2011.plain,
+    }
+    text = machine(HOST_2011, [CHEETAHS], array=array, controller="9211-8i", files=files)
     name = f"{row['layout']} {row['fs']} {row['mkfs']}"
     for column, metric, unit in (
         ("write_kib_s", "seq_write", "KiB/s"),
@@ -61,7 +94,16 @@ def of_bonnie(row: dict[str, str]) -> Iterator[Prediction]:
         ("seeks_s", "seeks", "1/s"),
     ):
         load, value = _load(metric, "bonnie++", HOST_2011, FILE_2011, SEEKERS_2011, unit)
-        yield _prediction("bonnie_14sas_2011.csv", name, column, unit, row[column], Run(text, load), value)
+        yield _prediction(
+            "bonnie_14sas_2011.csv", name, column, unit, row[column], Run(text, load, ASSUMED_2011), value
+        )
+
+
+def _files_of_2004(fs: str, *, is_new: bool) -> dict[str, str | int] | None:
+    """The file system of a row; `raw` is none."""
+    if fs == "raw":
+        return None
+    return {"type": fs, "new": is_new, "read_page": READ_PAGE_2004.plain, "write_page": WRITE_PAGE_2004[fs].plain}
 
 
 def _prediction(

@@ -37,7 +37,9 @@ def machine(
     array: dict[str, str | int] | None = None,
     queue: dict[str, str | int] | None = None,
     controller: str | None = None,
+    battery: bool = False,
     partition: str | None = None,
+    files: dict[str, str | int] | None = None,
 ) -> str:
     """Return a machine file."""
     tables: dict[str, dict[str, str | int]] = {
@@ -48,19 +50,24 @@ def machine(
             "cpu_per_request": host.cpu_per_request,
         },
         "[queue]": queue or {},
-        "[controller]": {"model": controller} if controller is not None else {},
+        "[controller]": {"model": controller, "battery": battery} if controller is not None else {},
         "[array]": array or {},
         "[partition]": {"start": partition} if partition is not None else {},
+        "[files]": files or {},
     }
     lines = []
     for name, keys in tables.items():
         if keys:
-            lines += [name, *(f"{key} = {value!r}" for key, value in keys.items())]
+            lines += [name, *(f"{key} = {_toml(value)}" for key, value in keys.items())]
     for of in drives:
         lines += ["[[drive]]", f"model = '{of.model}'", f"count = {of.count}"]
         lines += [f"queue_depth = {of.queue_depth}"] if of.queue_depth is not None else []
         lines += [f"region = '{of.region}'"] if of.region is not None else []
     return "\n".join(lines) + "\n"
+
+
+def _toml(value: str | int | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
 def hardware(level: str, chunk_kib: int) -> dict[str, str | int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from spindle.validation.published.assumed import COPY_2008_MD
 from spindle.validation.published.machines import Drives, Host, machine, md
 from spindle.validation.published.prediction import Prediction, Quantity, Run, ratio
 
@@ -36,8 +37,8 @@ def predictions(row: dict[str, str]) -> Iterator[Prediction]:
             quantity=Quantity.RATE,
             published=float(row[figure]),
             runs=(
-                Run(machine(HOST, DRIVES, array=array, queue=queue), workload),
-                Run(machine(HOST, ONE, queue=queue), workload),
+                Run(machine(HOST, DRIVES, array=array, queue=queue), workload, (COPY_2008_MD,)),
+                Run(machine(HOST, ONE, queue=queue), workload, (COPY_2008_MD,)),
             ),
             value=ratio,
         )

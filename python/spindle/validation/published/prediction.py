@@ -8,6 +8,7 @@ from enum import Enum
 from msgspec import Struct
 
 from spindle.run.simulate import SimulatedRun
+from spindle.validation.published.assumed import Assumed
 
 
 class Quantity(Enum):
@@ -24,6 +25,8 @@ class Run(Struct, frozen=True):
 
     machine: str
     workload: str
+    assumed: tuple[Assumed, ...] = ()
+    """Numbers of the machine file that no source states."""
 
 
 class Prediction(Struct, frozen=True, kw_only=True):

@@ -1,0 +1,105 @@
+//! `[files]`: what a file system adds to the load's own requests in the simulator.
+
+use serde::Serialize;
+use spindle_config::{ConfigError, Table};
+
+use crate::kernel::Kernel;
+
+/// Files and groups begin at multiples of this, bytes.
+const ALIGNMENT: u64 = 1 << 20;
+
+/// A kind of file system, as far as the rules depend on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FilesKind {
+    /// Extents; a log in the middle of the file system.
+    Xfs,
+    /// Blocks of block numbers; a journal at the beginning.
+    Ext3,
+    /// Blocks of block numbers, no journal.
+    Ext2,
+}
+
+/// The file system that the load's files are in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Files {
+    /// Its kind.
+    pub kind: FilesKind,
+    /// Writes of the log are barriers, if what is below takes barriers.
+    pub barriers: bool,
+    /// The load writes them for the first time, so block numbers need not be read.
+    pub new: bool,
+    /// Bytes of a file of the load: a longer stretch of addresses is several files, one after another.
+    pub file_size: u64,
+    /// Allocation groups to which these files go in turn; 1: they are in one piece.
+    pub groups: u64,
+    /// CPU time for each page that is read into the page cache, ns: allocation, mapping, completion.
+    pub read_page_ns: u64,
+    /// CPU time for each page that is written to, ns: allocation, mapping, its journal.
+    pub write_page_ns: u64,
+}
+
+impl Files {
+    /// True if an fsync writes a log.
+    #[must_use]
+    pub fn has_log(&self) -> bool {
+        self.kind != FilesKind::Ext2
+    }
+
+    /// True if block numbers are in blocks of their own, which have to be read.
+    #[must_use]
+    pub fn has_block_maps(&self) -> bool {
+        self.kind != FilesKind::Xfs
+    }
+
+    /// First byte on the machine of a byte of the load's files. `capacity`: of the file system, bytes.
+    #[must_use]
+    pub fn place(&self, offset: u64, capacity: u64) -> u64 {
+        if self.groups == 1 {
+            return offset;
+        }
+        let group = capacity / self.groups / ALIGNMENT * ALIGNMENT;
+        let (file, within) = (offset / self.file_size, offset % self.file_size);
+        let place = file % self.groups * group + file / self.groups * self.file_size + within;
+        place.min(capacity.saturating_sub(ALIGNMENT))
+    }
+
+    pub(super) fn read(mut table: Table, kernel: Kernel) -> Result<Files, ConfigError> {
+        table.describe("[files]".to_owned());
+        let kinds = [
+            ("xfs", FilesKind::Xfs),
+            ("ext3", FilesKind::Ext3),
+            ("ext2", FilesKind::Ext2),
+        ];
+        let kind = table
+            .take_choice("type", &kinds)?
+            .ok_or_else(|| table.missing("type"))?;
+        let barriers = table.take_flag("barriers")?;
+        let new = table.take_flag("new")?.unwrap_or(false);
+        let groups = table.take_integer("groups", 1..=1_000_000)?.unwrap_or(1);
+        let file_size = match table.take("file_size") {
+            Some(value) => match value.size()? {
+                bytes if bytes >= ALIGNMENT && bytes.is_multiple_of(ALIGNMENT) => bytes,
+                _ => return Err(value.error("expected a multiple of 1 MiB")),
+            },
+            None => 1 << 30,
+        };
+        let read_page_ns = table.take_duration("read_page")?;
+        let write_page_ns = table.take_duration("write_page")?;
+        table.finish()?;
+        Ok(Files {
+            kind,
+            barriers: barriers.unwrap_or_else(|| Files::default_barriers(kind, kernel)),
+            new,
+            file_size,
+            groups,
+            read_page_ns: read_page_ns.unwrap_or(0),
+            write_page_ns: write_page_ns.unwrap_or(0),
+        })
+    }
+
+    /// The default of mount: XFS since 2.6.17 ("[XFS] Enable write barriers per default"); ext3 without.
+    fn default_barriers(kind: FilesKind, kernel: Kernel) -> bool {
+        kind == FilesKind::Xfs && kernel >= Kernel::new(2, 6, 17)
+    }
+}

@@ -1,0 +1,54 @@
+"""Numbers of the write-ups' machines that no source states, with their ranges."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Assumed(Struct, frozen=True):
+    """A key of a machine file whose value is assumed."""
+
+    part: str
+    """A part of the machine: `host of 2004`."""
+    key: str
+    value: str
+    """As it is in the machine file."""
+    least: str
+    most: str
+
+    @property
+    def plain(self) -> str:
+        """The value without quotes."""
+        return self.value.strip("'")
+
+    @property
+    def line(self) -> str:
+        """The line of the machine file."""
+        return f"{self.key} = {self.value}"
+
+    def at(self, text: str, end: str) -> str:
+        """Return the machine file with another value."""
+        return text.replace(f"\n{self.line}\n", f"\n{self.key} = {end}\n")
+
+
+def _text(part: str, key: str, value: str, least: str, most: str) -> Assumed:
+    return Assumed(part, key, repr(value), repr(least), repr(most))
+
+
+COPY_2004 = _text("host of 2004", "copy_rate", "1 GB/s", "500 MB/s", "2 GB/s")
+"""Two Xeons of 2.4 GHz; copies from and to memory."""
+COPY_2008_MD = _text("host of 2008, 1 GHz", "copy_rate", "1 GB/s", "500 MB/s", "2 GB/s")
+COPY_2008 = _text("host of 2008", "copy_rate", "2 GB/s", "1 GB/s", "4 GB/s")
+KERNEL_2008 = _text("host of 2008", "kernel", "2.6.18", "2.6.18", "2.6.24")
+"""The text does not name it."""
+COPY_2011 = _text("host of 2011", "copy_rate", "5 GB/s", "3 GB/s", "8 GB/s")
+READ_PAGE_2004 = _text("host of 2004", "read_page", "4us", "2us", "8us")
+WRITE_PAGE_2004_PLAIN = _text("host of 2004", "write_page", "6us", "3us", "12us")
+WRITE_PAGE_2004_EXT3 = _text("host of 2004, ext3", "write_page", "16us", "8us", "24us")
+"""ext3 begins and ends a handle of its journal for each page that is written (`ext3_prepare_write`)."""
+READ_PAGE_2011 = _text("host of 2011", "read_page", "0.7us", "0.35us", "1.4us")
+WRITE_PAGE_2011 = _text("host of 2011", "write_page", "1.5us", "0.75us", "3us")
+BATTERY = Assumed("9650SE-16ML", "battery", "true", "false", "true")
+"""The write cache was on; whether there was a battery is not said. Without one, a barrier empties the cache."""
+MEMORY_2011 = _text("host of 2011", "memory", "4GiB", "4GiB", "32GiB")
+"""The text names no memory; the file is larger than any memory of that year."""
