@@ -1,15 +1,15 @@
 """The Markov chain of an array: drives fail, are replaced and rebuilt until data is lost.
 
-A state is (failed drives, replacements on order, stages of the rebuild that are done). No operation subtracts rates or
-probabilities from each other, so a probability of 1e-12 has as many correct digits as one of 0.1:
-probabilities over a time come from uniformization with repeated squaring, the mean time to data loss from the
-elimination of Grassmann, Taksar and Heyman (Operations Research 33(5), 1985).
+No operation subtracts rates or probabilities that nearly cancel, so a probability of 1e-12 has as many correct digits
+as one of 0.1: probabilities over a time come from uniformization with repeated squaring, the mean time to data loss
+from the elimination of Grassmann, Taksar and Heyman (Operations Research 33(5), 1985).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,22 @@ from .group import HOURS_PER_YEAR, Group
 from .redundancy import critical, fatal, redundancy_of
 
 Matrix = NDArray[np.float64]
-State = tuple[int, int, int]
+
+
+class State(NamedTuple):
+    """A state of the chain."""
+
+    failed: int
+    """Drives."""
+    ordered: int
+    """Replacements on order."""
+    stage: int
+    """Stages of the rebuild that are done."""
+    bare: bool
+    """The rebuild reads data of which no other copy or parity is left."""
+
+
+WHOLE = State(0, 0, 0, False)
 
 DRIVES, SECTORS = 0, 1
 """Columns of losses: more drives failed than the array survives; an unreadable sector without redundancy."""
@@ -53,8 +68,8 @@ class Chain:
                     self.rates[at, index[target]] += rate
 
     def _reachable(self) -> Iterator[State]:
-        found = {(0, 0, 0)}
-        waiting = [(0, 0, 0)]
+        found = {WHOLE}
+        waiting = [WHOLE]
         while waiting:
             state = waiting.pop(0)
             yield state
@@ -65,30 +80,48 @@ class Chain:
 
     def _moves(self, state: State) -> Iterator[tuple[State | None, int, float]]:
         """Yield (state after it, or None for a loss; cause; rate) of everything that can happen in a state."""
-        failed, ordered, stage = state
-        yield from self._failures(failed, ordered, stage)
-        if ordered:
-            yield (failed, ordered - 1, stage), DRIVES, ordered / self._group.replace_hours
-        if failed and self._group.spares + failed - ordered >= 1:
-            yield from self._progress(failed, ordered, stage)
+        yield from self._failures(state)
+        if state.ordered:
+            rate = state.ordered / self._group.replace_hours
+            yield state._replace(ordered=state.ordered - 1), DRIVES, rate
+        if state.failed and self._group.spares + state.failed - state.ordered >= 1:
+            yield from self._progress(state)
 
-    def _failures(self, failed: int, ordered: int, stage: int) -> Iterator[tuple[State | None, int, float]]:
+    def _failures(self, state: State) -> Iterator[tuple[State | None, int, float]]:
+        failed = state.failed
         rate = self.failures_per_hour(failed)
         lost = 1.0 if failed >= self.most_failed else fatal(self._of, failed)
         if lost:
             yield None, DRIVES, rate * lost
         if lost < 1:
-            more = ordered + 1 if self._group.replace_hours else 0
-            yield (failed + 1, more, stage), DRIVES, rate * (1 - lost)
+            ordered = state.ordered + 1 if self._group.replace_hours else 0
+            more = state._replace(failed=failed + 1, ordered=ordered)
+            for bare, share in self._bare_after_failure(state):
+                yield more._replace(bare=bare), DRIVES, rate * (1 - lost) * share
 
-    def _progress(self, failed: int, ordered: int, stage: int) -> Iterator[tuple[State | None, int, float]]:
+    def _bare_after_failure(self, state: State) -> Iterator[tuple[bool, float]]:
+        """Yield (whether the drive being rebuilt has lost its redundancy, probability) after a further failure."""
+        before, after = critical(self._of, state.failed), critical(self._of, state.failed + 1)
+        bare = 1.0 if state.bare else after if before >= 1 else max((after - before) / (1 - before), 0.0)
+        if bare > 0:
+            yield True, bare
+        if bare < 1:
+            yield False, 1 - bare
+
+    def _progress(self, state: State) -> Iterator[tuple[State | None, int, float]]:
         stages = self._group.rebuild_stages
         rate = stages / self._group.rebuild_hours
-        hit = -math.expm1(-self._unreadable / stages) * critical(self._of, failed)
+        hit = -math.expm1(-self._unreadable / stages) if state.bare else 0.0
         if hit:
             yield None, SECTORS, rate * hit
-        after = (failed, ordered, stage + 1) if stage + 1 < stages else (failed - 1, ordered, 0)
-        yield after, DRIVES, rate * (1 - hit)
+        if state.stage + 1 < stages:
+            yield state._replace(stage=state.stage + 1), DRIVES, rate * (1 - hit)
+            return
+        less = state.failed - 1
+        bare = critical(self._of, less) if less else 0.0
+        for is_bare, share in ((True, bare), (False, 1 - bare)):
+            if share > 0:
+                yield State(less, state.ordered, 0, is_bare), DRIVES, rate * (1 - hit) * share
 
     def failures_per_hour(self, failed: int) -> float:
         """Rate of the next failure while `failed` drives are failed."""

@@ -1,8 +1,8 @@
 """The closed forms of textbooks, for arrays without spares whose rebuild begins at once and takes an exponential time.
 
-Chen, Lee, Gibson, Katz, Patterson, "RAID: High-Performance, Reliable Secondary Storage", ACM Computing Surveys 26(2), 1994;
-the exact forms are those of the birth-death chain, as in Rao, Hafner, Golding, "Reliability for Networked Storage Nodes",
-IEEE DSN 2006.
+Chen, Lee, Gibson, Katz, Patterson, "RAID: High-Performance, Reliable Secondary Storage", ACM Computing Surveys 26(2),
+1994; the exact forms are those of the birth-death chain, as in Rao, Hafner, Golding, "Reliability for Networked Storage
+Nodes", IEEE DSN 2006.
 """
 
 from __future__ import annotations

@@ -85,9 +85,9 @@ class Group(Struct, frozen=True, kw_only=True):
             ("latent_per_year", self.latent_per_year, 0.0, 1e6),
             ("scrub_days", self.scrub_days or 1.0, 1e-3, 1e5),
             ("batch_correlation", self.batch_correlation, 1.0, 1e4),
-            ("wear.shape", self.wear.shape, 0.3, 20.0),
-            ("wear.age_years", self.wear.age_years, 0.0, 100.0),
-            ("wear.life_years", self.wear.life_years, 0.1, 100.0),
+            ("wear_shape", self.wear.shape, 0.3, 20.0),
+            ("age_years", self.wear.age_years, 0.0, 100.0),
+            ("life_years", self.wear.life_years, 0.1, 100.0),
             ("drives", self.drives, 1, 1000),
             ("spares", self.spares, 0, 50),
             ("groups", self.groups, 1, 500),
@@ -95,20 +95,20 @@ class Group(Struct, frozen=True, kw_only=True):
         )
         for name, value, least, most in bounds:
             if not (math.isfinite(value) and least <= value <= most):
-                raise ConfigError(f"`{name}` is {value:g}; allowed are {least:g} to {most:g}")
+                raise ConfigError(f"`{name}=` is {value:g}; allowed are {least:g} to {most:g}")
 
     def _check_level(self) -> None:
         if self.level not in LEVELS:
-            raise ConfigError(f"`level` is {self.level!r}; allowed are {', '.join(LEVELS)}")
+            raise ConfigError(f"`level=` is {self.level!r}; allowed are {', '.join(LEVELS)}")
         if self.level not in GROUPED and self.groups != 1:
-            raise ConfigError(f"`groups` is {self.groups}, but {self.level} has no groups; use raid50 or raid60")
+            raise ConfigError(f"`groups=` is {self.groups}, but {self.level} has no groups; use raid50 or raid60")
         if self.drives % self.groups:
-            raise ConfigError(f"`groups` is {self.groups}: {self.drives} drives do not make equal groups")
+            raise ConfigError(f"`groups=` is {self.groups}: {self.drives} drives do not make equal groups")
         least = {"raid0": 1, "raid1": 2, "raid4": 3, "raid5": 3, "raid6": 4, "raid10": 2, "raid50": 3, "raid60": 4}
         if self.width < least[self.level]:
             raise ConfigError(f"{self.level} needs at least {least[self.level]} drives in a group, not {self.width}")
         if self.level == "raid10" and not 2 <= self.copies <= self.drives:
-            raise ConfigError(f"`layout` is {self.layout!r}: {self.copies} copies do not fit on {self.drives} drives")
+            raise ConfigError(f"`layout=` is {self.layout!r}: {self.copies} copies do not fit on {self.drives} drives")
 
     @property
     def width(self) -> int:
@@ -133,7 +133,7 @@ class Group(Struct, frozen=True, kw_only=True):
     def _copies(self) -> tuple[int, int]:
         found = _LAYOUT.fullmatch(self.layout)
         if found is None or not self.layout:
-            raise ConfigError(f"`layout` is {self.layout!r}; RAID10 has n2 (near), f2 (far), o2 (offset)")
+            raise ConfigError(f"`layout=` is {self.layout!r}; RAID10 has n2 (near), f2 (far), o2 (offset)")
         return int(found["near"] or 1), int(found["far"] or 1)
 
     @property

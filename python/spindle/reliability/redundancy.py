@@ -21,8 +21,8 @@ MOST_SETS = 200_000
 
 
 class Redundancy(Struct, frozen=True):
-    """The structure of an array. `window` 0: groups of `width` drives that survive `tolerance` failures each; else copies
-    on `window` neighbours from every `step`-th drive on."""
+    """The structure of an array. `window` 0: groups of `width` drives that survive `tolerance` failures each; else
+    copies on `window` neighbours from every `step`-th drive on."""
 
     drives: int
     width: int
@@ -43,10 +43,10 @@ def redundancy_of(group: Group) -> Redundancy:
 
 @lru_cache(maxsize=4096)
 def fatal(of: Redundancy, failed: int) -> float:
-    """Probability that one more failure loses data, after `failed` failures that the array survived; every set of drives
-    is equally likely."""
+    """Probability that one more failure loses data, after `failed` failures that the array survived; every set of
+    drives is equally likely."""
     now, then = surviving(of, failed), surviving(of, failed + 1)
-    return 1.0 if then is None or now in (None, 0.0) else min(max(1 - then / now, 0.0), 1.0)  # type: ignore[operator]
+    return min(max(1 - then / now, 0.0), 1.0) if now and then is not None else 1.0
 
 
 @lru_cache(maxsize=4096)
