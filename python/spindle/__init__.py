@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from spindle.library.monitoring import monitor
     from spindle.library.predicting import Prediction, predict
     from spindle.library.quick import quick
+    from spindle.library.reliability import array_advice, array_risk
     from spindle.library.report import report
     from spindle.library.restoring import restore
     from spindle.library.result import Result, Sweep, read
@@ -50,7 +51,9 @@ __all__ = [
     "Store",
     "Sweep",
     "__version__",
+    "array_advice",
     "array_map",
+    "array_risk",
     "campaign",
     "capture",
     "check",
@@ -89,6 +92,7 @@ _MODULES = {
     "library.durability": ("durability", "receive_journals", "verify"),
     "library.fleets": ("FleetResult", "fleet"),
     "library.models": ("array_map", "drive", "drives"),
+    "library.reliability": ("array_advice", "array_risk"),
     "library.monitoring": ("monitor",),
     "library.predicting": ("Prediction", "predict"),
     "library.quick": ("quick",),

@@ -215,6 +215,13 @@ def drive_names() -> list[str]:
 def drive_line(name: str) -> str:
     """JSON: the few figures of a drive that the catalogue lists. Raises ConfigError naming the nearest drive."""
 
+def drive_facts(name: str) -> str:
+    """JSON of `Facts` (crates/drive/src/show.rs): capacity, rates, failure rates, power and place of a drive; runs
+    nothing. Raises ConfigError naming the nearest drive."""
+
+def example_prices() -> str:
+    """The example of a file of prices (catalogue/prices-example.csv)."""
+
 def drive_show(name: str) -> str:
     """JSON: a drive's seek curve, transfer rate over its addresses, IOPS against request size and queue depth. Raises
     ConfigError naming the nearest drive."""

@@ -13,6 +13,7 @@ use crate::error::DriveError;
 use crate::flash::{Collection, Flash, FlashParams, FlashState, SlcCache, defaults};
 use crate::geometry::{GeometrySpec, Mapping, Sparing, ZoneSpec};
 use crate::mechanical::Mechanical;
+use crate::offer::{self, Offer};
 use crate::params::{
     AccessTime, AfterOp, Buffer, Bus, DriveParams, Overheads, Queue, ReadAhead, Scheduling,
     WriteBack,
@@ -55,7 +56,9 @@ pub struct DataSheet {
     pub kind: Kind,
     /// Sources of the numbers.
     pub sources: Vec<Fact>,
-    /// Numbers for which the sheet states a range.
+    /// Failure rates, power and place.
+    pub offer: Offer,
+    /// Numbers of the model for which the sheet states a range.
     stated: Vec<Range>,
 }
 
@@ -267,12 +270,17 @@ fn read_sheet(mut table: Table, changes: &[Change]) -> Result<DataSheet, ConfigE
         .take_choice("kind", &[("disk", true), ("flash", false)])?
         .ok_or_else(|| table.missing("kind"))?;
     let keys: &[&'static str] = if disk { &DISK_KEYS } else { &FLASH_KEYS };
-    let given: Vec<&'static str> = keys
+    let all: Vec<&'static str> = keys.iter().chain(&offer::KEYS).copied().collect();
+    let given: Vec<&'static str> = all
         .iter()
         .copied()
         .filter(|key| table.keys().any(|found| found == *key))
         .collect();
-    let stated = table.take_ranges(keys)?;
+    let (stated, offered): (Vec<Range>, Vec<Range>) = table
+        .take_ranges(&all)?
+        .into_iter()
+        .partition(|range| keys.contains(&range.key));
+    let offer = Offer::read(&mut table, &offered)?;
     table.change(&name, changes);
     let kind = if disk {
         Kind::Disk(Box::new(read_disk(&mut table)?))
@@ -298,6 +306,7 @@ fn read_sheet(mut table: Table, changes: &[Change]) -> Result<DataSheet, ConfigE
         title,
         kind,
         sources,
+        offer,
         stated,
     })
 }

@@ -31,6 +31,7 @@ mod flash;
 mod geometry;
 mod mechanical;
 mod mechanics;
+mod offer;
 pub mod open_loop;
 mod params;
 mod random;
@@ -52,6 +53,7 @@ pub use error::{DriveError, SubmitError};
 pub use flash::{Collection, Flash, FlashCounts, FlashParams, FlashState, SlcCache, amplification};
 pub use geometry::{Geometry, GeometrySpec, Mapping, Place, Sparing, ZoneSpec};
 pub use mechanical::Mechanical;
+pub use offer::{Offer, Uncertain};
 pub use params::{
     AccessTime, AfterOp, Buffer, Bus, DriveParams, ExtraDisconnect, Overheads, Queue, ReadAhead,
     Scheduling, WriteBack,

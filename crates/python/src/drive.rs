@@ -32,6 +32,19 @@ fn drive_line(python: Python<'_>, name: &str) -> PyResult<String> {
     errors::json(&line)
 }
 
+/// Capacity, rates, failure rates, power and place of a drive of the catalogue, as JSON. Runs nothing.
+#[pyfunction]
+fn drive_facts(name: &str) -> PyResult<String> {
+    let sheet = spindle_drive::sheet(name).map_err(errors::config)?;
+    errors::json(&spindle_drive::show::facts(&sheet))
+}
+
+/// The example of a file of prices.
+#[pyfunction]
+fn example_prices() -> &'static str {
+    spindle_config::catalogue::PRICES
+}
+
 /// The traces of a directory replayed on the drives it describes, as JSON.
 #[pyfunction]
 fn validate_drives(python: Python<'_>, directory: &str) -> PyResult<String> {
@@ -43,5 +56,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(drive_names, module)?)?;
     module.add_function(wrap_pyfunction!(drive_show, module)?)?;
     module.add_function(wrap_pyfunction!(drive_line, module)?)?;
+    module.add_function(wrap_pyfunction!(drive_facts, module)?)?;
+    module.add_function(wrap_pyfunction!(example_prices, module)?)?;
     module.add_function(wrap_pyfunction!(validate_drives, module)?)
 }

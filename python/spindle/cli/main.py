@@ -41,7 +41,7 @@ VERBS = {
     "restore": "Put back every setting that was changed.",
     "monitor": "Show I/O of disks, CPUs and control groups as it happens.",
     "lab": "Run the real kernel in virtual time, on modelled drives.",
-    "array": "Draw a RAID array; its capacity, redundancy and cost.",
+    "array": "Draw a RAID array; its cost and risk; advice for your drives.",
     "drives": "List the drives that models are made of, or draw one.",
     "drive": "Serve a modelled drive as a disk in real time.",
     "validate": "Check the models against data of real arrays and drives.",

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 @click.group("drives", invoke_without_command=True)
 @click.pass_context
 def command(context: click.Context) -> Exit | None:
-    """List the drives that modelled machines can use; `show` draws the curves of one."""
+    """List the drives that modelled machines can use; `show` draws the curves of one, `prices` prints an example of a
+    file of prices."""
     if context.invoked_subcommand is not None:
         return None
     from spindle.report.terminal.drive import catalogue
@@ -51,3 +52,13 @@ def show(name: str, chart: Output | None, json: bool) -> Exit:
 
         charts.save(charts.picture(f"{drive.name}: {drive.title}", curves(drive)), chart)
     return put(drive, json)
+
+
+@command.command("prices")
+def prices() -> Exit:
+    """Print an example of a file of prices. It is CSV with the columns model, price and currency; the figures are no
+    current prices, replace them with your own."""
+    from spindle import _core
+
+    print(_core.example_prices(), end="")
+    return Exit.FINE

@@ -8,8 +8,9 @@ from typing import Any
 
 from spindle.base import units
 from spindle.base.numbers import plain
+from spindle.prediction import theory
 from spindle.report import published
-from spindle.report.charts import parts, theory
+from spindle.report.charts import parts
 from spindle.report.document import storage
 from spindle.report.document.model import Chart, Sheet
 from spindle.report.document.storage import Array

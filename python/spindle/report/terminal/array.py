@@ -9,7 +9,12 @@ import msgspec
 
 from spindle import _core
 from spindle.base import units
+from spindle.base.offers import Uncertain
+from spindle.reliability.drives import FIELD_AFR, FIELD_UNREADABLE
+from spindle.reliability.group import Group
+from spindle.reliability.loss import yearly_loss
 from spindle.report.terminal.rebuild import Rebuild, rebuild_of
+from spindle.report.terminal.reliability import chance
 from spindle.report.terminal.style import Style
 from spindle.result.layout import LayoutReport, Row, Section, SmallWrite, layout_report_from_json
 
@@ -17,8 +22,13 @@ from spindle.result.layout import LayoutReport, Row, Section, SmallWrite, layout
 def as_dict(level: str, sizes: Sequence[int], options: Mapping[str, Any], rate: int | None = None) -> dict[str, Any]:
     """The array for programs. `rate`: bytes a second of a rebuild."""
     text = _core.array_layout(level, list(sizes), **options)
-    rebuild = _rebuild(layout_report_from_json(text), rate)
-    return {**msgspec.json.decode(text), "rebuild": msgspec.to_builtins(rebuild)}
+    explained = layout_report_from_json(text)
+    rebuild = _rebuild(explained, rate)
+    return {
+        **msgspec.json.decode(text),
+        "rebuild": msgspec.to_builtins(rebuild),
+        "yearly_loss": msgspec.to_builtins(_yearly_loss(explained, rebuild)),
+    }
 
 
 def array_page(
@@ -136,6 +146,41 @@ def _rebuilding(explained: LayoutReport, rate: int | None, style: Style) -> Iter
         f"with {_drives(found.failed)} failed, {decimal(found.read_bytes)} must be read without an error; chance of an "
         f"unreadable sector {chances} (bounds of data sheets; independent errors)".replace("e+", "e"),
         first="Unreadable:        ",
+    )
+    risk = _yearly_loss(explained, found)
+    if risk is not None:
+        failing = f"{100 * FIELD_AFR.least:.2g} to {100 * FIELD_AFR.most:.2g} %"
+        yield from style.wrap(
+            f"{chance(risk.value)} a year, {chance(risk.least)} to {chance(risk.most)} if {failing} of the drives fail "
+            "a year; `spindle array reliability` takes your drives, spares and scrubs",
+            first="Loss of data:      ",
+        )
+
+
+def _yearly_loss(explained: LayoutReport, rebuild: Rebuild | None) -> Uncertain | None:
+    """Return the probability of a loss with drives as they are in service; None for levels without redundancy."""
+    config = explained.config
+    if rebuild is None:
+        return None
+
+    def loss(afr: float, unreadable: float) -> float:
+        return yearly_loss(
+            Group(
+                level=config.level,
+                layout=config.layout if config.level == "raid10" else "n2",
+                drives=len(config.members),
+                groups=config.groups,
+                afr=afr,
+                ure_per_bit=unreadable,
+                capacity_bytes=float(explained.component),
+                rebuild_hours=max(rebuild.seconds / 3600, 1e-3),
+            )
+        )
+
+    return Uncertain(
+        loss(FIELD_AFR.value, FIELD_UNREADABLE.value),
+        loss(FIELD_AFR.least, FIELD_UNREADABLE.least),
+        loss(FIELD_AFR.most, FIELD_UNREADABLE.most),
     )
 
 

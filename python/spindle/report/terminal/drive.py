@@ -7,6 +7,7 @@ from msgspec import Struct
 from spindle import _core
 from spindle.base import units
 from spindle.base.decoding import decode_json
+from spindle.base.offers import Offer, Uncertain, facts
 from spindle.report.terminal.chart import Curve, lines
 from spindle.report.terminal.style import Style
 from spindle.report.terminal.table import Column, fits, table
@@ -82,6 +83,7 @@ class DriveView(Struct, frozen=True, kw_only=True):
     queue_depth: int
     rpm: float | None
     cylinders: int | None
+    offer: Offer
     sources: list[Source]
     seek_curve: list[SeekPoint]
     transfer_rate: list[RatePoint]
@@ -98,12 +100,15 @@ def catalogue(style: Style) -> list[str]:
         Column("rpm"),
         Column("MB/s"),
         Column("random 4 KiB IOPS"),
+        Column("AFR"),
+        Column("watts"),
         Column("about", words=True),
     ]
     rows = []
     for name in _core.drive_names():
         drive = decode_json(_core.drive_line(name), Line)
         one, most = drive.alone, drive.deepest
+        offer = facts(name).offer
         rows.append(
             [
                 drive.name,
@@ -111,6 +116,10 @@ def catalogue(style: Style) -> list[str]:
                 f"{drive.rpm:.0f}" if drive.rpm else "flash",
                 units.mb_per_s(drive.bytes_per_second),
                 f"{units.count(one.iops)} to {units.count(most.iops)} at {most.depth}",
+                f"{100 * offer.afr.value:.2f} %" if offer.afr else "",
+                f"{offer.idle_watts.value:g} to {offer.active_watts.value:g}"
+                if offer.idle_watts and offer.active_watts
+                else "",
                 drive.title,
             ]
         )
@@ -145,6 +154,36 @@ def curves(drive: DriveView) -> list[Curve]:
     return found
 
 
+def offer_in_words(offer: Offer) -> list[str]:
+    """Return failure rates, power and place, each with its range, in a line each."""
+
+    def spread(number: Uncertain, unit: str, scale: float = 1.0) -> str:
+        ends = (
+            "" if number.least == number.most else f" ({scale * number.least:.3g} to {scale * number.most:.3g} {unit})"
+        )
+        return f"{scale * number.value:.3g} {unit}{ends}"
+
+    lines = []
+    if offer.afr:
+        lines.append(f"Failures: {spread(offer.afr, '%', 100)} of the drives a year")
+    if offer.unreadable_rate:
+        errors = offer.unreadable_rate
+        text = f"Unreadable: 1 sector in {1 / errors.value:.0e} bits"
+        if errors.least != errors.most:
+            text += f" ({1 / errors.most:.0e} to {1 / errors.least:.0e})"
+        lines.append(text.replace("e+", "e"))
+    if offer.idle_watts and offer.active_watts:
+        lines.append(f"Power: {spread(offer.idle_watts, 'W')} idle, {spread(offer.active_watts, 'W')} active")
+    if offer.bay and offer.interface:
+        lines.append(f"Place: {offer.bay}, {offer.interface}")
+    if offer.endurance and offer.writes_per_day:
+        lines.append(
+            f"Endurance: {units.si_size(offer.endurance)} written, "
+            f"{units.si_size(round(offer.writes_per_day))} a day for {offer.warranty_years:g} years"
+        )
+    return lines
+
+
 def band_in_words(band: Band) -> str:
     """Return how far the figure of the deepest queue is uncertain."""
     return (
@@ -160,6 +199,8 @@ def page(drive: DriveView, style: Style) -> list[str]:
     if drive.rpm:
         facts.append(f"{drive.rpm:.0f} rpm")
     text = [*style.headline(f"{drive.name}: {drive.title}"), *style.wrap(", ".join(facts))]
+    for fact in offer_in_words(drive.offer):
+        text += style.wrap(fact)
     for curve in curves(drive):
         text += ["", *lines(curve, style)]
     if drive.band:

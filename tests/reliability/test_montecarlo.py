@@ -1,0 +1,60 @@
+"""The Monte Carlo simulation agrees with the chain; `make bench-reliability` does it for 200 random arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from spindle.reliability.cases import random_cases
+from spindle.reliability.group import Group
+from spindle.reliability.loss import loss, yearly_loss
+from spindle.reliability.montecarlo import Estimate, estimate
+
+
+def array(**changes: Any) -> Group:
+    return Group(
+        **{"level": "raid6", "drives": 12, "afr": 0.01, "capacity_bytes": 4e12, "rebuild_hours": 10.0, **changes}
+    )
+
+
+def test_the_chain_is_inside_the_interval_as_often_as_it_should_be() -> None:
+    inside = 0
+    for number, group in enumerate(random_cases(40, seed=7)):
+        found = estimate(group, lives=8_000, seed=number)
+        inside += found.low <= yearly_loss(group) <= found.high
+    assert inside >= 34, f"{inside} of 40: with 95 % each, fewer have a probability of 1 %"
+
+
+def test_a_billionth_a_year_is_estimated_to_20_percent() -> None:
+    group = array(replace_hours=2.0, ure_per_bit=0.0, spares=2)
+    exact = yearly_loss(group)
+    assert 3e-10 < exact < 3e-9
+    found = estimate(group, within=0.2)
+    assert found.relative_error <= 0.2
+    assert found.probability == pytest.approx(exact, rel=0.3)
+
+
+def test_both_causes_agree_with_the_chain() -> None:
+    group = array(level="raid5", drives=8, afr=0.05, ure_per_bit=1e-16, rebuild_hours=40.0)
+    exact, found = loss(group), estimate(group, lives=60_000)
+    assert found.by_sectors == pytest.approx(exact.by_sectors, rel=0.1)
+    assert found.by_drives == pytest.approx(exact.by_drives, rel=0.1)
+
+
+def test_rebuilds_of_a_fixed_time_lose_as_often_as_the_formula_says() -> None:
+    """Without a wait, three failures overlap with probability n (n - 1) (n - 2) (rate T)^2 rate / 2 in an hour."""
+    group = array(replace_hours=0.0, ure_per_bit=0.0, rebuild_stages=1)
+    rate, hours = group.failure_rate, group.rebuild_hours
+    found = estimate(group, lives=60_000, fixed=True)
+    first = 12 * 11 * 10 * rate**3 * hours**2 / 2 * 8766
+    assert found.probability == pytest.approx(first, rel=0.15)
+    assert yearly_loss(group) == pytest.approx(2 * first, rel=0.05), "exponential times lose twice as often"
+
+
+def test_the_same_seed_gives_the_same_estimate() -> None:
+    def run(seed: int) -> Estimate:
+        return estimate(array(), lives=2_000, seed=seed)
+
+    assert run(3) == run(3)
+    assert run(3) != run(4)
