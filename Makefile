@@ -14,7 +14,7 @@ extra = $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.tom
 
 AGENT  := build/spindle-agent
 
-.PHONY: help quick agent lab lab-defaults lab-grid lab-rebuild recipes review coverage lines test test-rust test-python lint generate docs pages format bench bench-engine bench-agreement bench-bonnie bench-fsync bench-lab lab-exact lab-maps lab-cuts lab-equal fuzz-fio bench-library bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance bench-serve bench-tune bench-fleet bench-reliability knob-effects deny fuzz mutants release setup clean questions
+.PHONY: help quick agent lab lab-defaults lab-grid lab-rebuild recipes review coverage lines test test-rust test-python lint generate docs pages format bench bench-engine bench-agreement bench-bonnie bench-fsync bench-lab lab-exact lab-maps lab-cuts lab-equal fuzz-fio bench-library bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance bench-serve bench-tune bench-assess bench-fleet bench-reliability knob-effects deny fuzz mutants release setup clean questions
 
 SECONDS ?= 60
 CRATE ?= array
@@ -152,6 +152,9 @@ bench-fleet: setup $(VENV)/built $(AGENT) ## kills of agent, ssh and `spindle fl
 
 bench-reliability: $(VENV)/built ## reliability of arrays: closed forms, chain and Monte Carlo against each other (4 CPU minutes): ARGS are passed on
 	$(BIN)/python benches/reliability.py $(ARGS)
+
+bench-assess: $(VENV)/built ## answers and margins of `assess` on modelled machines of known ability: ARGS are passed on
+	$(BIN)/python benches/assess.py $(ARGS)
 
 bench-library: $(VENV)/built ## time of `import spindle`, `spindle --help`, and of `spindle.run` beyond the core: ARGS are passed on
 	$(BIN)/python benches/library.py $(ARGS)

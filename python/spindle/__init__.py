@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from spindle._core import Machine, __version__
     from spindle.base.errors import SpindleError as Error
+    from spindle.library.assessing import Assessment, assess
     from spindle.library.campaigns import campaign
     from spindle.library.checking import Regression, check
     from spindle.library.comparing import Comparison, compare
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from spindle.library.stores import Selection, Store, open_store, results
 
 __all__ = [
+    "Assessment",
     "Comparison",
     "ConvertedJob",
     "Error",
@@ -54,6 +56,7 @@ __all__ = [
     "array_advice",
     "array_map",
     "array_risk",
+    "assess",
     "campaign",
     "capture",
     "check",
@@ -85,6 +88,7 @@ __all__ = [
 
 _MODULES = {
     "_core": ("Machine", "__version__"),
+    "library.assessing": ("Assessment", "assess"),
     "library.campaigns": ("campaign",),
     "library.checking": ("Regression", "check"),
     "library.comparing": ("Comparison", "compare"),
@@ -160,5 +164,5 @@ class _Package(type(sys)):  # type: ignore[misc]
 if not TYPE_CHECKING:
     campaign, doctor, inspect = _Function("campaign"), _Function("doctor"), _Function("inspect")
     knobs, monitor, report = _Function("knobs"), _Function("monitor"), _Function("report")
-    fleet, run = _Function("fleet"), _Function("run")
+    assess, fleet, run = _Function("assess"), _Function("fleet"), _Function("run")
     sys.modules[__name__].__class__ = _Package

@@ -25,7 +25,7 @@ from spindle.result.search import Bound, TargetSearch
 from spindle.run import latency_search
 from spindle.run.bounds import parse_bounds, seen, wilson
 from spindle.run.errors import Usage
-from spindle.run.openloop import keeps_up
+from spindle.run.openloop import behind, keeps_up
 from spindle.run.resolve import ResolvedWorkload, resolve
 from spindle.run.runner import LoadResult
 from tests.cli.records import figures, latency, op, record, stream
@@ -311,11 +311,36 @@ def test_a_rate_with_too_few_arrivals_is_not_called_unserved() -> None:
     spec = resolve("randomio", [*READ_ONLY, ("rate", "0.851 IOPS"), ("seconds", "10")]).spec
     served = figures(stream(op(0.8, 10.0), seconds=10.0), seconds=10.0, series=[])
     found = replace(record(served), workload=spec)
-    assert keeps_up(found, 0.851)
+    assert keeps_up(found)
     late = {verdict.check: verdict for verdict in judge(found)}
     assert late["on-time"].level is Level.OK
-    half = replace(record(figures(stream(op(50.0, 10.0), seconds=10.0), seconds=10.0, series=[])), workload=spec)
-    assert not keeps_up(half, 100.0)
+    fast = resolve("randomio", [*READ_ONLY, ("rate", "100 IOPS"), ("seconds", "10")]).spec
+    half = replace(record(figures(stream(op(50.0, 10.0), seconds=10.0), seconds=10.0, series=[])), workload=fast)
+    assert not keeps_up(half)
+
+
+def test_a_stream_of_few_requests_that_falls_behind_is_seen_beside_a_busy_one() -> None:
+    spec = resolve("mixed", [("sequential.rate", "20 IOPS"), ("random.rate", "1000 IOPS"), ("seconds", "60")]).spec
+    ok = figures(stream(op(20.0), name="sequential"), stream(op(1000.0), name="random"), series=[])
+    slow = figures(stream(op(10.0), name="sequential"), stream(op(1000.0), name="random"), series=[])
+    assert behind(replace(record(ok), workload=spec)) == []
+    assert behind(replace(record(slow), workload=spec)) == ["sequential"]
+
+
+def test_a_bound_of_one_stream_looks_at_its_requests_alone(invoke: Invoke) -> None:
+    (bound,) = parse_bounds(["log/write:p99:5ms"])
+    assert (bound.stream, bound.operation, bound.figure) == ("log", "write", "p99 of log writes")
+    assert parse_bounds([bound.asked]) == [bound]
+    (every,) = parse_bounds(["log/all:p99:5ms"])
+    assert every.asked == "log/all:p99.0:5000000ns"
+    run = record(
+        figures(stream(op(100.0, mean_ms=1.0), name="log"), stream(op(100.0, mean_ms=9.0), name="data"), series=[])
+    )
+    means = parse_bounds(["log/read:mean:5ms", "data/read:mean:5ms", "read:mean:5ms"])
+    assert [seen(each, [run]).latency_ns for each in means] == [1e6, 9e6, 5e6]
+    refused = invoke("run", "mixed", "one-sata", "--latency-target", "log/read:p99:5ms", "--seconds", "1")
+    assert refused.status == 2
+    assert "no stream `log`; there are sequential and random" in refused.err
 
 
 @pytest.mark.promise(17)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import spindle
 from spindle import _core
 from spindle.host import diskstats
 from spindle.result.figures import Latency, figures_from_json
@@ -141,3 +142,26 @@ def test_phases_of_another_tool_are_compared_each_for_itself() -> None:
         "sequential-read.bytes_per_s",
         "random-read.iops",
     ]
+
+
+def test_a_load_with_a_log_is_compared_by_its_commits_and_not_by_bytes() -> None:
+    durable = spindle.run("wal", "one-sata-ssd", seconds=1).record
+    found = metric.values(durable)
+    assert found["dsync/commit.p99_ns"] == found["dsync/write.p99_ns"]
+    assert found["fdatasync/commit.p99_ns"] == found["fdatasync/fsync.p99_ns"]
+    assert found["group/commits_per_s"] > 4 * found["dsync/commits_per_s"]
+    phases = ["dsync", "fdatasync", "append", "group"]
+    wanted = [*(f"{each}/commits_per_s" for each in phases), *(f"{each}/commit.p99_ns" for each in phases)]
+    assert metric.main_metrics(list(found), found) == wanted
+
+
+def test_the_slowest_of_several_logs_counts() -> None:
+    found = metric.values(spindle.run("mysql", "one-sata-ssd", seconds=2).record)
+    assert found["commits_per_s"] == min(found["redo/write.iops"], found["binlog/write.iops"])
+    assert found["commit.p99_ns"] == max(found["redo/write.p99_ns"], found["binlog/write.p99_ns"])
+    assert metric.main_metrics(list(found), found) == ["commits_per_s", "commit.p99_ns", "iops", "read.p99_ns"]
+
+
+def test_random_writes_that_are_durable_are_no_log() -> None:
+    found = metric.values(spindle.run("vm-host", "one-sata-ssd", seconds=2).record)
+    assert "commits_per_s" not in found

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 VERBS = {
     "run": "Run a workload on a file, a device or a modelled machine.",
     "quick": "Measure in about a minute what a device delivers.",
+    "assess": "Is this storage good enough for a purpose?",
     "predict": "Predict what a target should deliver, with a band.",
     "verify": "Check that a target still has what was written to it.",
     "durability": "Find acknowledged writes that a power cut loses.",

@@ -442,8 +442,8 @@ class CurveRecord(SeveralRuns, Struct, frozen=True, kw_only=True, tag_field="kin
     format: int = FORMAT
 
 
-class AssessmentLine(Struct, frozen=True, kw_only=True):
-    """One line of an assessment."""
+class QuickFinding(Struct, frozen=True, kw_only=True):
+    """One line of a quick look in words."""
 
     topic: str
     text: str
@@ -462,14 +462,14 @@ class ClassFigure(Struct, frozen=True, kw_only=True):
     text: str
 
 
-class Assessment(Struct, frozen=True, kw_only=True):
+class QuickFindings(Struct, frozen=True, kw_only=True):
     """A quick look in words."""
 
     device_class: str | None
     """Key in catalogue/classes.toml; None: no class with published figures."""
     limit: str
     """The bottleneck: `device`, `queue`, `cache`, `cpu`, `generator` or `unknown`."""
-    findings: list[AssessmentLine]
+    findings: list[QuickFinding]
     comparison: list[ClassFigure]
 
 
@@ -493,7 +493,7 @@ class QuickRecord(SeveralRuns, Struct, frozen=True, kw_only=True, tag_field="kin
     steps: list[Step]
     runs: list[RunRecord]
     sweep: Knee | None
-    assessment: Assessment
+    assessment: QuickFindings
     verdicts: list[Verdict]
     """Verdicts on the look as a whole; each run has its own as well."""
     skipped: list[str] = field(default_factory=list)

@@ -28,18 +28,23 @@ class Bound(Struct, frozen=True, kw_only=True):
     percentile: Annotated[float, Meta(gt=0, le=100)] | None
     """None: the mean."""
     limit_ns: int
+    stream: str | None = None
+    """The stream whose requests count; None: those of all."""
 
     @property
     def figure(self) -> str:
-        """`p99 of reads`."""
+        """`p99 of reads`, `p99 of log writes`."""
         name = "mean" if self.percentile is None else f"p{self.percentile:g}"
-        return name if self.operation == "all" else f"{name} of {OPERATIONS[self.operation]}"
+        requests = [] if self.operation == "all" else [OPERATIONS[self.operation]]
+        words = [*([self.stream] if self.stream is not None and [self.stream] != requests else []), *requests]
+        return f"{name} of {' '.join(words)}" if words else name
 
     @property
     def asked(self) -> str:
-        """As on the command line: `read:p99:5000000ns`."""
+        """As on the command line: `read:p99:5000000ns`, `log/write:p99:5000000ns`."""
         figure = "mean" if self.percentile is None else f"p{self.percentile!r}"
-        return f"{'' if self.operation == 'all' else f'{self.operation}:'}{figure}:{self.limit_ns}ns"
+        operation = "" if self.operation == "all" and self.stream is None else f"{self.operation}:"
+        return f"{'' if self.stream is None else f'{self.stream}/'}{operation}{figure}:{self.limit_ns}ns"
 
     @property
     def words(self) -> str:
@@ -70,7 +75,7 @@ class TargetPoint(Struct, frozen=True, kw_only=True):
     """One load of the search, repeated until it was decided."""
 
     value: float
-    """Outstanding requests, or requests a second."""
+    """Outstanding requests, requests a second, or multiples of a need."""
     iops: float
     bytes_per_s: float
     mean_latency_ns: float
@@ -97,8 +102,8 @@ class TargetSearch(Struct, frozen=True, kw_only=True):
     """The highest throughput at which bounds on latency hold."""
 
     bounds: list[Bound]
-    variable: Literal["depth", "rate"]
-    """The variable: outstanding requests (closed loop), or their rate (open loop)."""
+    variable: Literal["depth", "rate", "need"]
+    """The variable: outstanding requests (closed loop), their rate (open loop), or multiples of a need (open loop)."""
     points: list[TargetPoint]
     """In the order of `value`."""
     held: float | None

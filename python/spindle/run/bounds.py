@@ -15,7 +15,7 @@ from statistics import fmean, variance
 
 from spindle import _core
 from spindle.result.buckets import bounds_ns
-from spindle.result.figures import Latency
+from spindle.result.figures import Interval, Latency, StreamInterval
 from spindle.result.record import RunRecord
 from spindle.result.search import Bound, BoundCheck, Decision
 from spindle.run.errors import Usage
@@ -27,9 +27,10 @@ LEAST_REQUESTS = 30
 """Fewest requests for an interval of a mean."""
 FEWEST = 4
 """Fewest intervals, or runs, for a variance."""
+_STREAM = r"(?:([A-Za-z0-9_-]+)/)?"
 _OPERATION = r"(?:(all|both|read|write|trim|zero|fsync)s?[:.])?"
 _FIGURE = r"(mean|avg|max|p[0-9]{1,3}(?:\.[0-9]{1,6})?)"
-_BOUND = re.compile(rf"{_OPERATION}{_FIGURE}\s*(?:<=|[:=<])\s*(.+)")
+_BOUND = re.compile(rf"{_STREAM}{_OPERATION}{_FIGURE}\s*(?:<=|[:=<])\s*(.+)")
 
 
 def parse_bounds(texts: Sequence[str]) -> list[Bound]:
@@ -41,8 +42,8 @@ def _parsed(text: str) -> Bound:
     example = "write for example p99:5ms, read:p99.9:20ms or write:mean:1ms"
     match = _BOUND.fullmatch(text)
     if match is None:
-        raise Usage(f"`latency_target=`: {text!r} is not [OPERATION:]FIGURE:TIME; {example}")
-    operation, figure, time = match.groups()
+        raise Usage(f"`latency_target=`: {text!r} is not [[STREAM/]OPERATION:]FIGURE:TIME; {example}")
+    stream, operation, figure, time = match.groups()
     try:
         limit_ns = _core.parse_duration(time)
     except _core.ConfigError as error:
@@ -52,7 +53,7 @@ def _parsed(text: str) -> Bound:
         wrong = "the time must be above 0" if limit_ns <= 0 else f"{figure} is no percentile: above p0, at most p100"
         raise Usage(f"`latency_target=` {text}: {wrong}")
     wanted = "all" if operation in (None, "all", "both") else operation
-    return Bound(operation=wanted, percentile=percentile, limit_ns=limit_ns)  # type: ignore[arg-type]
+    return Bound(operation=wanted, percentile=percentile, limit_ns=limit_ns, stream=stream)  # type: ignore[arg-type]
 
 
 def seen(bound: Bound, records: Sequence[RunRecord]) -> BoundCheck:
@@ -68,6 +69,8 @@ def seen(bound: Bound, records: Sequence[RunRecord]) -> BoundCheck:
 def latencies_of(bound: Bound, record: RunRecord) -> Iterator[tuple[int, Latency]]:
     """(requests, latency) of each stream and operation of the bound."""
     for stream in record.figures.streams:
+        if bound.stream not in (None, stream.name):
+            continue
         if bound.operation == "fsync":
             if stream.fsync is not None:
                 yield stream.fsync.requests, stream.fsync.latency
@@ -105,7 +108,7 @@ def _of_mean(bound: Bound, records: Sequence[RunRecord], parts: Sequence[tuple[i
     count = sum(requests for requests, _ in parts)
     mean = sum(requests * latency.mean_ns for requests, latency in parts) / count
     squares = sum(requests * (latency.sdev_ns**2 + latency.mean_ns**2) for requests, latency in parts) / count
-    error = math.sqrt(max(0.0, squares - mean * mean) * _effect_of_means(records) / count)
+    error = math.sqrt(max(0.0, squares - mean * mean) * _effect_of_means(bound, records) / count)
     low, high = mean - NORMAL_95 * error, mean + NORMAL_95 * error
     decision: Decision = "held" if high <= bound.limit_ns else "failed" if low > bound.limit_ns else "undecided"
     if count < LEAST_REQUESTS:
@@ -150,7 +153,7 @@ def _effect_of_intervals(bound: Bound, records: Sequence[RunRecord]) -> float:
     counts = []
     for record in records:
         for interval in record.figures.series:
-            pairs = [pair for stream in interval.streams for pair in stream.latency_counts]
+            pairs = [pair for stream in _streams_of(bound, record, interval) for pair in stream.latency_counts]
             whole = sum(times for _, times in pairs)
             if whole:
                 over = sum(times for bucket, times in pairs if sum(bounds_ns(bucket)) / 2 > bound.limit_ns)
@@ -158,17 +161,25 @@ def _effect_of_intervals(bound: Bound, records: Sequence[RunRecord]) -> float:
     return _effect(counts)
 
 
-def _effect_of_means(records: Sequence[RunRecord]) -> float:
+def _streams_of(bound: Bound, record: RunRecord, interval: Interval) -> list[StreamInterval]:
+    """The streams of an interval that the bound is about."""
+    names = [stream.name for stream in record.figures.streams]
+    return [stream for name, stream in zip(names, interval.streams, strict=True) if bound.stream in (None, name)]
+
+
+def _effect_of_means(bound: Bound, records: Sequence[RunRecord]) -> float:
     """The same for the mean latency, from interval to interval."""
     means, weights, squares = [], [], []
     for record in records:
         for interval in record.figures.series:
-            requests = sum(stream.reads + stream.writes for stream in interval.streams)
-            total = sum(stream.read_latency_ns + stream.write_latency_ns for stream in interval.streams)
+            streams = _streams_of(bound, record, interval)
+            requests = sum(stream.reads + stream.writes for stream in streams)
+            total = sum(stream.read_latency_ns + stream.write_latency_ns for stream in streams)
             if requests:
                 means.append(total / requests)
                 weights.append(requests)
-        squares += [op.latency.sdev_ns**2 for stream in record.figures.streams for _, op in stream.ops()]
+        named = [stream for stream in record.figures.streams if bound.stream in (None, stream.name)]
+        squares += [op.latency.sdev_ns**2 for stream in named for _, op in stream.ops()]
     if len(means) < FEWEST or not squares or (alone := fmean(squares)) <= 0:
         return 1.0
     return max(1.0, variance(means) * fmean(weights) / alone)

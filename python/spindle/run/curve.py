@@ -120,7 +120,7 @@ def point_of(record: RunRecord, offered: float) -> CurvePoint:
         p99_latency_ns=p99,
         p999_latency_ns=p999,
         max_lag_ns=max((stream.max_lag_ns for stream in figures.streams), default=0),
-        saturated=not openloop.keeps_up(record, offered),
+        saturated=not openloop.keeps_up(record),
         run=record.id,
     )
 

@@ -13,8 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from spindle.base.words import listed
 from spindle.result.record import Level, RunRecord, Verdict
 from spindle.result.search import Bound, Capacity, Decision, TargetPoint, TargetSearch
+from spindle.result.workload import Open, Workload, WorkloadStream
 from spindle.run import knee, openloop
 from spindle.run.bounds import needed, seen
 from spindle.run.errors import Usage
@@ -86,35 +88,61 @@ def search(
     openloop.refuse_paced(resolved, "latency_target", open_loop=wanted.variable == "rate")
     _refuse_unasked(resolved, wanted.bounds)
     capacity: Capacity | None = None
-    axis: _Axis | None = None
+    axis: Axis | None = None
     if wanted.variable == "depth":
         axis = _Depth(resolved, wanted.largest)
     elif (shares := openloop.shares_of(runner, resolved, runs, spacing=wanted.spacing)) is not None:
         capacity = shares.capacity
         axis = _Rate(resolved, shares)
-    course = _Course(runner, wanted, axis, runs, on_point) if axis is not None else None
+    course = _Course(runner, wanted.bounds, axis, runs, on_point) if axis is not None else None
     if course is not None:
         course.run()
-    return SearchResult(_found(wanted, course, capacity), runs)
+    return SearchResult(_found(wanted.bounds, wanted.variable, course, capacity), runs)
+
+
+def search_along(
+    runner: Measurer,
+    axis: Axis,
+    bounds: Sequence[Bound],
+    variable: Literal["depth", "rate", "need"],
+    on_point: Callable[[TargetPoint], None] = lambda point: None,
+) -> SearchResult:
+    """Search along another variable."""
+    course = _Course(runner, tuple(bounds), axis, [], on_point)
+    course.run()
+    return SearchResult(_found(course.bounds, variable, course, None), course.runs)
 
 
 def _refuse_unasked(resolved: ResolvedWorkload, bounds: Sequence[Bound]) -> None:
-    streams = resolved.spec.streams
-    there = {
-        "all": True,
-        "read": any(stream.reads for stream in streams),
-        "write": any(stream.mix.write > 0 for stream in streams),
-        "trim": any(stream.mix.trim > 0 for stream in streams),
-        "zero": any(stream.mix.zero > 0 for stream in streams),
-        "fsync": any(stream.sync.fsync_every > 0 or stream.sync.fsync_fraction > 0 for stream in streams),
-    }
     for bound in bounds:
-        if not there[bound.operation]:
+        streams = [stream for stream in resolved.spec.streams if bound.stream in (None, stream.name)]
+        if not streams:
+            names = listed([stream.name for stream in resolved.spec.streams])
+            raise Usage(f"`latency_target=`: no stream `{bound.stream}`; there are {names}")
+        if not _makes(streams, bound.operation):
             raise Usage(f"`latency_target=`: {bound.figure} is bounded, but the workload makes none of them")
 
 
-class _Axis(Protocol):
-    """The variable of the search."""
+def _makes(streams: Sequence[WorkloadStream], operation: str) -> bool:
+    match operation:
+        case "read":
+            return any(stream.reads for stream in streams)
+        case "write":
+            return any(stream.mix.write > 0 for stream in streams)
+        case "trim":
+            return any(stream.mix.trim > 0 for stream in streams)
+        case "zero":
+            return any(stream.mix.zero > 0 for stream in streams)
+        case "fsync":
+            return any(
+                stream.sync.fsync_every > 0 or stream.sync.fdatasync_every > 0 or stream.sync.fsync_fraction > 0
+                for stream in streams
+            )
+    return True
+
+
+class Axis(Protocol):
+    """The variable of a search."""
 
     open_loop: bool
 
@@ -128,6 +156,8 @@ class _Axis(Protocol):
 
     def at(self, value: float) -> ResolvedWorkload: ...
     def label(self, value: float) -> str: ...
+    def keeps_up(self, record: RunRecord) -> bool:
+        """True if a run in open loop served its requests as they came."""
 
 
 @dataclass
@@ -163,6 +193,9 @@ class _Depth:
 
     def label(self, value: float) -> str:
         return f"{self.resolved.spec.name} with {value:.0f} outstanding"
+
+    def keeps_up(self, record: RunRecord) -> bool:
+        return True
 
     def _all(self, each: int) -> float:
         return float(each * len(self.resolved.spec.streams))
@@ -213,14 +246,17 @@ class _Rate:
     def label(self, value: float) -> str:
         return f"{self.resolved.spec.name} at {value:.6g} requests/s"
 
+    def keeps_up(self, record: RunRecord) -> bool:
+        return openloop.keeps_up(record)
+
 
 @dataclass
 class _Course:
     """The state of the search."""
 
     runner: Measurer
-    wanted: LatencySearch
-    axis: _Axis
+    bounds: tuple[Bound, ...]
+    axis: Axis
     runs: list[RunRecord]
     on_point: Callable[[TargetPoint], None]
     points: dict[float, TargetPoint] = field(default_factory=dict)
@@ -271,10 +307,11 @@ class _Course:
 
     def _tells(self, value: float) -> bool:
         """True if the runs of a point could have enough requests for an answer."""
-        length_ns = self.axis.at(value).spec.end.time_ns
-        if not self.axis.open_loop or length_ns is None:
+        spec = self.axis.at(value).spec
+        if not self.axis.open_loop or spec.end.time_ns is None:
             return True
-        return value * length_ns / 1e9 * RUNS >= max(needed(bound) for bound in self.wanted.bounds)
+        runs_s = spec.end.time_ns / 1e9 * RUNS
+        return all(_arrivals(spec, bound) * runs_s >= needed(bound) for bound in self.bounds)
 
     def _middle(self) -> float | None:
         held = max(self._held(), default=None)
@@ -311,11 +348,11 @@ class _Course:
         return found
 
     def _point(self, value: float, records: list[RunRecord]) -> TargetPoint:
-        served = [record for record in records if not self.axis.open_loop or openloop.keeps_up(record, value)]
+        served = [record for record in records if not self.axis.open_loop or self.axis.keeps_up(record)]
         behind = len(records) - len(served)
         # One run that falls behind may have been disturbed: two are needed, and more than half.
         sustained = behind < 2 or 2 * behind <= len(records)
-        about = [seen(bound, served if served and sustained else records) for bound in self.wanted.bounds]
+        about = [seen(bound, served if served and sustained else records) for bound in self.bounds]
         decisions = [each.decision for each in about]
         decision: Decision = "held"
         if not sustained:
@@ -342,7 +379,18 @@ class _Course:
         )
 
 
-def _found(wanted: LatencySearch, course: _Course | None, capacity: Capacity | None) -> TargetSearch:
+def _arrivals(spec: Workload, bound: Bound) -> float:
+    """Requests a second of the streams that a bound is about, in open loop."""
+    named = [stream for stream in spec.streams if bound.stream in (None, stream.name)]
+    return sum(stream.arrival.rate_iops for stream in named if isinstance(stream.arrival, Open))
+
+
+def _found(
+    bounds: tuple[Bound, ...],
+    variable: Literal["depth", "rate", "need"],
+    course: _Course | None,
+    capacity: Capacity | None,
+) -> TargetSearch:
     points = sorted(course.points.values(), key=lambda point: point.value) if course is not None else []
     held = max((point.value for point in points if point.decision == "held"), default=None)
     above = [point.value for point in points if point.decision != "held" and (held is None or point.value > held)]
@@ -359,8 +407,8 @@ def _found(wanted: LatencySearch, course: _Course | None, capacity: Capacity | N
     elif not above:
         outcome = "never-failed"
     return TargetSearch(
-        bounds=list(wanted.bounds),
-        variable=wanted.variable,
+        bounds=list(bounds),
+        variable=variable,
         points=points,
         held=held,
         failed=min(above, default=None),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from spindle.result.record import RunRecord
 from spindle.result.search import Capacity
-from spindle.result.workload import Open
+from spindle.result.workload import Open, WorkloadStream
 from spindle.run import knee
 from spindle.run.errors import Usage
 from spindle.run.resolve import ResolvedWorkload
@@ -102,31 +102,44 @@ def at_rate(resolved: ResolvedWorkload, shares: Shares, iops: float) -> Resolved
     return resolved.with_overrides(options)
 
 
-def keeps_up(record: RunRecord, offered: float) -> bool:
-    """True if as many requests are served as arrive, and the queue does not grow during the whole run."""
+def keeps_up(record: RunRecord) -> bool:
+    """True if each stream serves as many requests as arrive, and its queue does not grow during the whole run."""
+    return not behind(record)
+
+
+def behind(record: RunRecord) -> list[str]:
+    """Names of the streams with a rate that fall behind it."""
+    return [
+        stream.name
+        for index, stream in enumerate(record.workload.streams)
+        if isinstance(stream.arrival, Open) and not _stream_keeps_up(record, index, stream, stream.arrival)
+    ]
+
+
+def _stream_keeps_up(record: RunRecord, index: int, asked: WorkloadStream, arrival: Open) -> bool:
     figures = record.figures
     seconds = max(figures.measured_s, 1e-9)
-    poisson = any(getattr(stream.arrival, "spacing", None) == "poisson" for stream in record.workload.streams)
-    chance = DEVIATIONS * math.sqrt(offered * seconds) / seconds if poisson else 0.0
-    edge = min(record.workload.outstanding / seconds / 2, 0.01 * offered)
+    offered = arrival.rate_iops
+    chance = DEVIATIONS * math.sqrt(offered * seconds) / seconds if arrival.spacing == "poisson" else 0.0
+    edge = min(asked.workers * asked.depth / seconds / 2, 0.01 * offered)
     # One request at each end may be uncounted, which is a large share of few arrivals.
     edge = max(edge, EDGES / seconds)
-    if figures.iops < SHORT * offered - chance - edge:
+    if figures.streams[index].iops < SHORT * offered - chance - edge:
         return False
-    return not _grows(record)
+    return not _grows(record, index)
 
 
-def _grows(record: RunRecord) -> bool:
-    """True if the mean latencies of the intervals rise like those of an endless queue (least squares)."""
+def _grows(record: RunRecord, index: int) -> bool:
+    """True if the mean latencies of a stream's intervals rise like those of an endless queue (least squares)."""
     figures = record.figures
     points = [
         (
             (interval.start_ns + interval.length_ns / 2) / 1e9,
-            sum(stream.read_latency_ns + stream.write_latency_ns for stream in interval.streams) / requests / 1e9,
+            (stream.read_latency_ns + stream.write_latency_ns) / requests / 1e9,
         )
         for interval in figures.series
         if interval.length_ns * 2 >= figures.interval_ns
-        and (requests := sum(stream.reads + stream.writes for stream in interval.streams)) > 0
+        and (requests := (stream := interval.streams[index]).reads + stream.writes) > 0
     ]
     if len(points) < FEWEST:
         return False

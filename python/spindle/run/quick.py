@@ -26,7 +26,7 @@ from spindle.result.record import (
     utc_now,
 )
 from spindle.result.target import Target
-from spindle.run import assess, knee, targets
+from spindle.run import knee, quick_findings, targets
 from spindle.run.engine import AS_USUAL, EngineOptions
 from spindle.run.errors import Usage
 from spindle.run.files import OF_A_LOOK, ChosenSize, own_file, sized_file
@@ -138,7 +138,7 @@ def quick(
         steps=look.steps,
         runs=look.runs,
         sweep=look.sweep,
-        assessment=assess.assess(target, look.steps, look.runs, look.sweep, look.skipped),
+        assessment=quick_findings.findings_of(target, look.steps, look.runs, look.sweep, look.skipped),
         verdicts=_verdicts(look),
         skipped=look.skipped,
     )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from spindle import _core
-from spindle.result.record import CurveRecord, KneeRecord, TargetRecord, Tool
+from spindle.result.record import CurveRecord, KneeRecord, Record, TargetRecord, Tool
 from spindle.run import curve, knee, latency_search
 from spindle.run.engine import EngineOptions
 from spindle.run.errors import Usage
@@ -59,7 +60,7 @@ class FindTarget:
     def carry_out(self, opened: LoadRunner, resolved: ResolvedWorkload) -> TargetRecord:
         """Search. Raises Usage."""
         run_id, started = opened.identity(resolved, repr(self))
-        found = latency_search.search(opened, _with_ramp(resolved), self.wanted)
+        found = latency_search.search(opened, with_ramp(resolved), self.wanted)
         return TargetRecord(
             id=run_id,
             started=started,
@@ -91,7 +92,7 @@ class DrawCurve:
     def carry_out(self, opened: LoadRunner, resolved: ResolvedWorkload) -> CurveRecord:
         """Draw the curve. Raises Usage."""
         run_id, started = opened.identity(resolved, repr(self))
-        found = curve.curve(opened, _with_ramp(resolved), self.rates, spacing=self.spacing)
+        found = curve.curve(opened, with_ramp(resolved), self.rates, spacing=self.spacing)
         return CurveRecord(
             id=run_id,
             started=started,
@@ -105,7 +106,19 @@ class DrawCurve:
         )
 
 
-Search = FindKnee | FindTarget | DrawCurve
+class Search(Protocol):
+    """A search that `run.order` carries out."""
+
+    @property
+    def option(self) -> str:
+        """The key that asks for it."""
+
+    @property
+    def step_seconds(self) -> float:
+        """Default length of a run."""
+
+    def carry_out(self, opened: LoadRunner, resolved: ResolvedWorkload) -> Record:
+        """Search. Raises Usage."""
 
 
 def refuse(search: Search, resolved: ResolvedWorkload) -> None:
@@ -131,7 +144,8 @@ def with_intervals(search: Search, resolved: ResolvedWorkload, engine_options: E
     return replace(engine_options, interval_ns=min(engine_options.interval_ns, short))
 
 
-def _with_ramp(resolved: ResolvedWorkload) -> ResolvedWorkload:
+def with_ramp(resolved: ResolvedWorkload) -> ResolvedWorkload:
+    """The workload with a ramp of a tenth of its length, unless it has one."""
     spec = resolved.spec
     if spec.ramp_ns or not spec.end.time_ns:
         return resolved

@@ -25,9 +25,12 @@ from spindle.result.record import (
     TargetRecord,
 )
 from spindle.result.steady import steady_part
+from spindle.result.workload import Sequential, WorkloadStream
 from spindle.stats.cases import cases
 from spindle.stats.names import PERCENTILES, Direction, metric
 
+COMMITS = ("commits_per_s", "commit.p99_ns")
+"""The metrics that a load with a log is compared by."""
 MOST_MAIN = 8
 """Most metrics that are chosen by default."""
 MOVING = (*DATA, "create")
@@ -59,7 +62,8 @@ def values(record: Record) -> dict[str, float]:
 
 
 def main_metrics(names: Sequence[str], found: dict[str, float] | None = None) -> list[str]:
-    """The most informative metrics, for comparisons that name none: throughput, and the tail of reads and of writes.
+    """The most informative metrics, for comparisons that name none: throughput, and the tail of reads and of writes;
+    of a load with a log the commits, and their tail.
 
     Throughput is bytes a second if requests are large (64 KiB in the mean, from `found`), else requests a second.
     """
@@ -68,7 +72,11 @@ def main_metrics(names: Sequence[str], found: dict[str, float] | None = None) ->
     large = found is not None and found.get("iops", 0) > 0 and found.get("bytes_per_s", 0) / found["iops"] >= 65536
     for first, second in [("bytes_per_s", "iops")] if large else [("iops", "bytes_per_s")]:
         chosen += [first] if first in there else [second] if second in there else []
-    chosen += [name for name in ("read.p99_ns", "write.p99_ns") if name in there]
+    if there.issuperset(COMMITS):
+        beside = chosen if any(name.endswith("/iops") for name in there) else []
+        chosen = [*COMMITS, *beside, *(["read.p99_ns"] if "read.p99_ns" in there else [])]
+    else:
+        chosen += [name for name in ("read.p99_ns", "write.p99_ns") if name in there]
     if not chosen:
         chosen = [
             name for name in ("knee.iops", "target.iops", "curve.iops", "device.r/s", "device.w/s") if name in there
@@ -87,10 +95,19 @@ def _of_each_phase(names: Sequence[str], found: Mapping[str, float]) -> list[str
     top = [phase for phase in phases if phase and phase.rpartition("/")[0] not in phases]
     rates = []
     for phase in top:
+        if f"{phase}/commits_per_s" in there:
+            rates.append(f"{phase}/commits_per_s")
+            if not any(re.fullmatch(f"{re.escape(phase)}/[^/]+/iops", name) for name in there):
+                continue
         iops, moved = f"{phase}/iops", f"{phase}/bytes_per_s"
         small = 0 < found.get(moved, 0) < 65536 * found.get(iops, 0)
         rates.append(iops if moved not in there or (small and iops in there) else moved)
-    tails = [name for phase in top for kind in ("read", "write") if (name := f"{phase}/{kind}.p99_ns") in there]
+    tails = [
+        name
+        for phase in top
+        for kind in (("read", "commit") if f"{phase}/commit.p99_ns" in there else ("read", "write"))
+        if (name := f"{phase}/{kind}.p99_ns") in there
+    ]
     return [*rates, *tails][:MOST_MAIN]
 
 
@@ -108,6 +125,7 @@ def _of_run(record: RunRecord) -> dict[str, float]:
         found |= dict(
             _latency("", [op.latency for stream in figures.streams for _, op in stream.ops()], _counts(figures))
         )
+    found |= dict(_commits(record))
     if (part := steady_part(figures)) is not None:
         found |= {"steady.iops": part.iops, "steady.bytes_per_s": part.bytes_per_s}
         found |= {} if part.mean_latency_ns is None else {"steady.mean_ns": part.mean_latency_ns}
@@ -118,6 +136,31 @@ def _of_run(record: RunRecord) -> dict[str, float]:
                 found |= {f"{stream.name}/bytes_per_s": stream.bytes_per_s} if _moves([stream]) else {}
             found |= dict(_operations(f"{stream.name}/", [stream]))
     return found | _of_device(record.counters)
+
+
+def _commits(record: RunRecord) -> Iterator[tuple[str, float]]:
+    """Commits of the slowest log, if the load has one. A commit waits for its write if that is durable when it
+    returns, else for the sync after it.
+    """
+    pairs = zip(record.workload.streams, record.figures.streams, strict=False)  # a record may be edited by hand
+    logs = [
+        (got.write, got.write if asked.sync.dsync or asked.sync.osync else got.fsync)
+        for asked, got in pairs
+        if _is_log(asked) and got.write is not None and got.write.requests
+    ]
+    waits = [wait for _, wait in logs if wait is not None and wait.requests]
+    if not logs or len(waits) < len(logs):
+        return
+    yield "commits_per_s", min(write.iops for write, _ in logs)
+    each = [dict(_latency("commit.", [wait.latency], [wait.requests])) for wait in waits]
+    yield from ((name, max(one[name] for one in each)) for name in each[0] if all(name in one for one in each))
+
+
+def _is_log(stream: WorkloadStream) -> bool:
+    """True for a stream of sequential writes that are durable, each or some together."""
+    sync = stream.sync
+    durable = sync.dsync or sync.osync or sync.fsync_every > 0 or sync.fdatasync_every > 0
+    return isinstance(stream.pattern, Sequential) and stream.mix.write == 1 and stream.names is None and durable
 
 
 def _moves(streams: Sequence[Stream]) -> bool:

@@ -76,6 +76,7 @@ def _latencies(scope: str, what: str, of: str) -> Iterator[MetricEntry]:
 _ALL = "every run"
 _EACH = "operations that ran"
 _OPEN = "open loop"
+_LOGS = "runs with a log"
 _STEADY = "runs until steady"
 _KNEE = "sweeps"
 _TARGET = "searches under latency bounds"
@@ -94,6 +95,8 @@ METRICS: tuple[MetricEntry, ...] = (
     MetricEntry("OPERATION.bytes_per_s", "B/s", Direction.HIGHER, "throughput", _EACH),
     *_latencies("OPERATION.", "latency", _EACH),
     *_latencies("OPERATION.service.", "time from issue to completion", _OPEN),
+    MetricEntry("commits_per_s", "1/s", Direction.HIGHER, "commits a second", _LOGS),
+    *_latencies("commit.", "time of a commit", _LOGS),
     MetricEntry("steady.iops", "1/s", Direction.HIGHER, "IOPS once steady", _STEADY),
     MetricEntry("steady.bytes_per_s", "B/s", Direction.HIGHER, "throughput once steady", _STEADY),
     MetricEntry("steady.mean_ns", "ns", Direction.LOWER, "mean latency once steady", _STEADY),

@@ -1,4 +1,4 @@
-"""The assessment: what limits, and how figures compare with what a class of device is published to deliver."""
+"""The findings of a quick look: what limits, and how figures compare with those published for a class of device."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from spindle.host.devices import Device, DevNumber, Machine
 from spindle.result.figures import EndedByError
-from spindle.result.record import Assessment, Knee, Level, RunRecord, Step
+from spindle.result.record import Knee, Level, QuickFindings, RunRecord, Step
 from spindle.result.rules import judged
 from spindle.result.target import Target
 from spindle.run import classes
-from spindle.run.assess import assess
+from spindle.run.quick_findings import findings_of
 from tests.cli.records import counters, figures, op, quiet_read, record, stream
 from tests.cli.test_tables import points
 
@@ -39,7 +39,7 @@ def look(
     last: float = 0.5,
     levelled_off: bool = True,
     top: RunRecord | None = None,
-) -> Assessment:
+) -> QuickFindings:
     def reads(bytes_per_s: float) -> RunRecord:
         return record(figures(stream(op(bytes_per_s / 2**20, size=2**20))), preset="sdd-read")
 
@@ -56,10 +56,10 @@ def look(
         knee=8,
         levelled_off=levelled_off,
     )
-    return assess(target(key), [step for step, _ in parts], [run for _, run in parts], sweep, ["nothing"])
+    return findings_of(target(key), [step for step, _ in parts], [run for _, run in parts], sweep, ["nothing"])
 
 
-def words(found: Assessment, topic: str) -> str:
+def words(found: QuickFindings, topic: str) -> str:
     return "\n".join(finding.text for finding in found.findings if finding.topic == topic)
 
 
@@ -145,7 +145,7 @@ def test_requests_that_wait_above_the_device_make_the_queue_the_limit() -> None:
 def test_steps_that_agree_to_a_percent_have_an_imposed_limit() -> None:
     step, run = named("random-read-rising", quiet_read(500.0, mean_ms=32.0))
     flat = Knee(points=points((1, 499, 2), (2, 500, 4), (4, 500, 8)), knee=1, levelled_off=True)
-    found = assess(target("virtual"), [step], [run], flat, [])
+    found = findings_of(target("virtual"), [step], [run], flat, [])
     assert found.limit == "queue"
     assert "imposed" in words(found, "limit")
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from spindle.base import units
 from spindle.result.record import (
-    Assessment,
-    AssessmentLine,
     ClassFigure,
     Knee,
     KneePoint,
     Level,
+    QuickFinding,
+    QuickFindings,
     RunRecord,
     Step,
     worst,
@@ -28,10 +28,10 @@ LIKE_CLASS = (0.8, 1.25)
 """Factors of the class's range within which a figure is typical."""
 
 
-def assess(
+def findings_of(
     target: Target, steps: list[Step], runs: list[RunRecord], sweep: Knee | None, skipped: list[str]
-) -> Assessment:
-    """Assess the steps of a quick look."""
+) -> QuickFindings:
+    """The findings of the steps of a quick look, in words."""
     view = _View(steps, runs)
     findings = [
         *_sequential(view),
@@ -42,15 +42,15 @@ def assess(
     ]
     limit, reason = _limit(view, sweep)
     if runs:
-        findings.append(AssessmentLine(topic="limit", text=reason))
+        findings.append(QuickFinding(topic="limit", text=reason))
     findings.extend(_trust(runs))
     key = target.detail.get("class")
     comparison, words = _compare(key, view, sweep)
     findings.extend(words)
     findings.extend(_short_stroke(target, key))
     findings.extend(_test_file(target))
-    findings.extend(AssessmentLine(topic="not measured", text=text) for text in skipped)
-    return Assessment(device_class=key, limit=limit, findings=findings, comparison=comparison)
+    findings.extend(QuickFinding(topic="not measured", text=text) for text in skipped)
+    return QuickFindings(device_class=key, limit=limit, findings=findings, comparison=comparison)
 
 
 class _View:
@@ -74,12 +74,12 @@ def _level(run: RunRecord) -> Level:
     return Level.INVALID if run.level is Level.INVALID else Level.OK
 
 
-def _sequential(view: _View) -> list[AssessmentLine]:
+def _sequential(view: _View) -> list[QuickFinding]:
     run = view.one("sequential-read")
     if run is None:
         return []
     return [
-        AssessmentLine(
+        QuickFinding(
             topic="sequential read",
             text=f"{units.rate(run.figures.bytes_per_s)} (1 MiB requests, {run.workload.outstanding} outstanding)",
             level=_level(run),
@@ -87,14 +87,14 @@ def _sequential(view: _View) -> list[AssessmentLine]:
     ]
 
 
-def _one_at_a_time(view: _View) -> list[AssessmentLine]:
+def _one_at_a_time(view: _View) -> list[QuickFinding]:
     run = view.one("random-read")
     read = run.figures.streams[0].read if run is not None else None
     if run is None or read is None:
         return []
     tail = read.latency.percentile(99.0)
     return [
-        AssessmentLine(
+        QuickFinding(
             topic="random read",
             text=(
                 f"{units.count(read.iops)} IOPS one at a time (4 KiB): {units.duration(read.latency.mean_ns)} each"
@@ -105,7 +105,7 @@ def _one_at_a_time(view: _View) -> list[AssessmentLine]:
     ]
 
 
-def _rising(view: _View, sweep: Knee | None) -> list[AssessmentLine]:
+def _rising(view: _View, sweep: Knee | None) -> list[QuickFinding]:
     if sweep is None or sweep.knee is None:
         return []
     at = _knee_point(sweep)
@@ -128,14 +128,14 @@ def _rising(view: _View, sweep: Knee | None) -> list[AssessmentLine]:
             f"; the knee is at {at.outstanding} outstanding: {units.count(at.iops)} IOPS, "
             f"{units.duration(at.mean_latency_ns)} each, more only adds latency"
         )
-    return [AssessmentLine(topic="rising concurrency", text=text, level=level)]
+    return [QuickFinding(topic="rising concurrency", text=text, level=level)]
 
 
 def _knee_point(sweep: Knee) -> KneePoint:
     return next(point for point in sweep.points if point.outstanding == sweep.knee)
 
 
-def _mix(view: _View) -> list[AssessmentLine]:
+def _mix(view: _View) -> list[QuickFinding]:
     run = view.one("mix")
     if run is None:
         return []
@@ -145,7 +145,7 @@ def _mix(view: _View) -> list[AssessmentLine]:
             parts.append(f"{name}s {units.count(op.iops)} IOPS at {units.duration(op.latency.mean_ns)}")
     whole = f"{units.count(run.figures.iops)} IOPS, {units.rate(run.figures.bytes_per_s)}"
     return [
-        AssessmentLine(
+        QuickFinding(
             topic="read/write mix",
             text=f"{whole} ({run.workload.outstanding} outstanding): {', '.join(parts)}",
             level=_level(run),
@@ -153,7 +153,7 @@ def _mix(view: _View) -> list[AssessmentLine]:
     ]
 
 
-def _zones(view: _View) -> list[AssessmentLine]:
+def _zones(view: _View) -> list[QuickFinding]:
     first, last = view.one("first-part"), view.one("last-part")
     if first is None or last is None or first.figures.bytes_per_s <= 0:
         return []
@@ -163,7 +163,7 @@ def _zones(view: _View) -> list[AssessmentLine]:
         text = f"{rates}: the end is as fast as the start"
     else:
         text = f"{rates}: the end reaches {units.percent(share)} of the start"
-    return [AssessmentLine(topic="first against last part", text=text, level=worst_of(first, last))]
+    return [QuickFinding(topic="first against last part", text=text, level=worst_of(first, last))]
 
 
 def worst_of(*runs: RunRecord) -> Level:
@@ -211,7 +211,7 @@ def _imposed(sweep: Knee) -> bool:
     return sum(1 for point in sweep.points if point.iops >= (1 - FLAT) * best) >= FLAT_STEPS
 
 
-def _trust(runs: list[RunRecord]) -> list[AssessmentLine]:
+def _trust(runs: list[RunRecord]) -> list[QuickFinding]:
     """The verdicts, each check once with its worst level."""
     bad: dict[str, tuple[Level, str, int]] = {}
     for run in runs:
@@ -223,7 +223,7 @@ def _trust(runs: list[RunRecord]) -> list[AssessmentLine]:
                 level, text = verdict.level, verdict.evidence
             bad[verdict.check] = (level, text, count + 1)
     return [
-        AssessmentLine(
+        QuickFinding(
             topic=check, text=text if _of_the_look(check) else f"{text} ({count} of {len(runs)} runs)", level=level
         )
         for check, (level, text, count) in sorted(bad.items(), key=lambda item: -item[1][0].rank)
@@ -243,13 +243,13 @@ _FIGURES = (
 )
 
 
-def _compare(key: str | None, view: _View, sweep: Knee | None) -> tuple[list[ClassFigure], list[AssessmentLine]]:
+def _compare(key: str | None, view: _View, sweep: Knee | None) -> tuple[list[ClassFigure], list[QuickFinding]]:
     known = classes.catalogue().get(key) if key is not None else None
     if known is None:
         text = "this device's class is unknown: there is nothing to compare with"
-        return [], [AssessmentLine(topic="class", text=text)]
+        return [], [QuickFinding(topic="class", text=text)]
     if known.no_figures:
-        return [], [AssessmentLine(topic="class", text=f"{known.name}: {known.no_figures}")]
+        return [], [QuickFinding(topic="class", text=f"{known.name}: {known.no_figures}")]
     measured = _measured(view, sweep)
     comparison = []
     for name, words, unit in _FIGURES:
@@ -270,10 +270,8 @@ def _compare(key: str | None, view: _View, sweep: Knee | None) -> tuple[list[Cla
                 text=f"{words}: {_span(value, value, unit)}, {_judge(value, low, high)} ({known.name}: {span})",
             )
         )
-    findings = [AssessmentLine(topic="class", text=figure.text) for figure in comparison]
-    return comparison, findings or [
-        AssessmentLine(topic="class", text=f"{known.name}: none of its figures was measured")
-    ]
+    findings = [QuickFinding(topic="class", text=figure.text) for figure in comparison]
+    return comparison, findings or [QuickFinding(topic="class", text=f"{known.name}: none of its figures was measured")]
 
 
 def _measured(view: _View, sweep: Knee | None) -> dict[str, float]:
@@ -304,7 +302,7 @@ def _judge(value: float, low: float, high: float) -> str:
     return "as such a device delivers"
 
 
-def _test_file(target: Target) -> list[AssessmentLine]:
+def _test_file(target: Target) -> list[QuickFinding]:
     """The reason for the size of a test file that Spindle chose; too small a file has a verdict."""
     sized, rule = target.detail.get("sized"), target.detail.get("size_rule")
     if not sized or not rule or sized["limited_by"] is not None or rule["page_cache_bytes"]:
@@ -315,10 +313,10 @@ def _test_file(target: Target) -> list[AssessmentLine]:
         f"{units.size(rule['hidden_bytes'])}{assumed}; buffered I/O would need "
         f"{units.size(target.detail['cache_rule_bytes'])} (twice all caches)"
     )
-    return [AssessmentLine(topic="test file", text=text)]
+    return [QuickFinding(topic="test file", text=text)]
 
 
-def _short_stroke(target: Target, key: str | None) -> list[AssessmentLine]:
+def _short_stroke(target: Target, key: str | None) -> list[QuickFinding]:
     devices = target.detail.get("devices") or []
     if not target.traits.is_one_file or not devices or not (key or "").startswith("hdd-"):
         return []
@@ -327,7 +325,7 @@ def _short_stroke(target: Target, key: str | None) -> list[AssessmentLine]:
     if share >= SHORT_STROKE:
         return []
     return [
-        AssessmentLine(
+        QuickFinding(
             topic="seeks",
             text=f"the file covers {units.percent(share)} of the disk: its seeks are short, the whole disk is slower",
             level=Level.WARN,
