@@ -187,10 +187,10 @@ def meets(case: Case, need: Need, multiple: float) -> bool:
 
 
 def length_of(axis: Multiples, multiple: float) -> float:
-    """An hour, or as long as 300 000 requests take."""
+    """An hour, or as long as 100 000 requests take."""
     load: ResolvedWorkload = axis.at(multiple)
     rate = sum(stream.arrival.rate_iops for stream in load.spec.streams)  # type: ignore[union-attr]
-    return min(LONG_S, 3e5 / rate)
+    return min(LONG_S, 1e5 / rate)
 
 
 if __name__ == "__main__":
