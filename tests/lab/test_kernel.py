@@ -137,11 +137,12 @@ def test_a_source_of_another_series_than_the_named_one_is_refused(tmp_path: Path
 
 def test_a_kernel_that_is_there_is_not_built_again(tmp_path: Path) -> None:
     there = of("6.1.7")
-    assert kernel.build(unpacked(tmp_path, "6.1.7"), 250, 1, lambda _line: None) == there
+    assert kernel.build(source.find(unpacked(tmp_path, "6.1.7")), 250, 1, lambda _line: None) == there
 
 
 @pytest.mark.parametrize("series", source.SERIES)
 def test_a_source_that_the_lab_does_not_know_is_refused(tmp_path: Path, series: str) -> None:
-    tree = unpacked(tmp_path, f"{series}.1")
+    folder = unpacked(tmp_path / "source", f"{series}.1")
     with pytest.raises(LabError, match=r"arch/um/Kconfig: the kernel's source is not as the lab knows it"):
-        kernel._configure(tree, series, 250)
+        kernel.build(source.find(folder), 250, 1, lambda _line: None)
+    assert not [path for path in cache.folder().rglob("*") if path.is_file()]

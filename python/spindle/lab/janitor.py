@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -43,6 +43,27 @@ class Janitor:
             yield
         finally:
             self._name("")
+
+    def run(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> tuple[int, str]:
+        """Run a command that is killed if Spindle ends: its exit status, and its output with errors."""
+        running = subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            process_group=0,
+        )
+        with self.watching(running.pid):
+            try:
+                said, _ = running.communicate()
+            except BaseException:
+                os.killpg(running.pid, 9)
+                running.wait()
+                raise
+        return running.returncode, said
 
     def _name(self, group: object) -> None:
         with suppress(BrokenPipeError):

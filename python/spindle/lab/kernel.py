@@ -53,13 +53,8 @@ def current(hz: int = DEFAULT_HZ, version: str | None = None) -> cache.Kernel:
     raise LabMissing(f"the lab's {named} is not built; {command} builds it, once, in about 10 minutes of CPU time")
 
 
-def build(
-    folder: Path | None, hz: int, jobs: int, say: Callable[[str], None], version: str | None = None
-) -> cache.Kernel:
-    """Build the kernel, unless it is there. `folder`: a source other than Debian's; `version`: of another series than
-    the first. Raises LabMissing or LabError.
-    """
-    found = source.find(folder, version)
+def build(found: source.Source, hz: int, jobs: int, say: Callable[[str], None]) -> cache.Kernel:
+    """Build the kernel of a source, unless it is there. Raises LabMissing or LabError."""
     name = digest(found.series, hz)
     known = found.version()
     if known is not None and (there := cache.Kernel(known, hz, name)).is_built:
@@ -69,7 +64,7 @@ def build(
     with passing_folder(cache.folder()) as janitor:
         tree = janitor.folder
         say(f"unpacking {found.path}")
-        found.unpack(tree)
+        found.unpack(janitor)
         wanted = cache.Kernel(source.version(tree), hz, name)
         if wanted.is_built:
             return wanted
@@ -101,24 +96,8 @@ _IDENTITY = {"KBUILD_BUILD_TIMESTAMP": "2025-01-01", "KBUILD_BUILD_USER": "spind
 def _make(janitor: Janitor, target: str, jobs: int) -> None:
     command = ["make", "-C", str(janitor.folder), "ARCH=um", f"-j{jobs}", target]
     environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "KCFLAGS": "-w", **_IDENTITY}
-    making = subprocess.Popen(
-        ["nice", "-n", "10", *command],
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        process_group=0,
-    )
-    with janitor.watching(making.pid):
-        try:
-            said, _ = making.communicate()
-        except BaseException:
-            os.killpg(making.pid, 9)
-            making.wait()
-            raise
-    if making.returncode:
+    status, said = janitor.run(["nice", "-n", "10", *command], environment)
+    if status:
         wrong = [line for line in said.splitlines() if "error" in line.lower() or "***" in line]
         raise LabError(f"the kernel cannot be built: {(wrong or ['make failed'])[0].strip()}")
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import LabError, LabMissing
+from .janitor import Janitor
 
 SERIES = ("6.1", "6.12")
 """Kernels whose source the changes know (`changes`), the one to take if none is named first."""
@@ -61,16 +62,16 @@ class Source:
         found = _OF_PACKAGE.match(said.stdout)
         return found[1] if found and not said.returncode else None
 
-    def unpack(self, folder: Path) -> Path:
-        """Put the source into an empty folder; the folder of its Makefile. Raises LabError."""
+    def unpack(self, janitor: Janitor) -> None:
+        """Put the source into an empty folder. Raises LabError."""
+        folder = janitor.folder
         if self.path.is_dir():
             command = ["cp", "-a", "--reflink=auto", f"{self.path}/.", str(folder)]
         else:
             command = ["tar", "-C", str(folder), "--strip-components=1", "-xf", str(self.path)]
-        said = subprocess.run(command, capture_output=True, text=True, check=False)
-        if said.returncode:
-            raise LabError(f"{self.path}: cannot be unpacked ({said.stderr.strip().splitlines()[-1:]})")
-        return folder
+        status, said = janitor.run(command)
+        if status:
+            raise LabError(f"{self.path}: cannot be unpacked ({(said.strip().splitlines() or ['no message'])[-1]})")
 
 
 def find(folder: Path | None, wanted: str | None = None) -> Source:

@@ -9,6 +9,7 @@ from typing import Any
 from spindle import _core
 from spindle.host.signals import unwinding
 from spindle.lab import initramfs, kernel, load, session
+from spindle.lab import source as kernel_source
 from spindle.run.simulate import machine_text
 
 
@@ -18,9 +19,10 @@ def build(
     """Build the kernel of a version (`6.12`) and collect the programs, unless they are there: their version, HZ and
     paths. `say` receives the progress. Raises `spindle.Error`.
     """
+    found = kernel_source.find(source, version)
     programs = initramfs.build()
     agent = load.build_agent()
-    built = kernel.build(source, hz, jobs, say, version)
+    built = kernel.build(found, hz, jobs, say)
     return {
         "version": built.version,
         "hz": built.hz,
