@@ -14,7 +14,8 @@ extra = $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.tom
 
 AGENT  := build/spindle-agent
 
-.PHONY: help quick agent lab lab-defaults lab-grid lab-rebuild recipes review coverage lines test test-rust test-python lint generate docs pages format bench bench-engine bench-agreement bench-bonnie bench-fsync bench-lab lab-exact lab-maps lab-cuts lab-equal fuzz-fio bench-library bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance bench-serve bench-tune bench-assess bench-fleet bench-reliability knob-effects deny fuzz mutants release setup clean questions
+# Every target but the files with a variable or a folder in their names.
+.PHONY: $(shell grep -oE '^[a-z][a-z-]*:' $(firstword $(MAKEFILE_LIST)) | tr -d :)
 
 SECONDS ?= 60
 CRATE ?= array
@@ -91,9 +92,9 @@ format: $(VENV)/lint-tools ## put the code into shape
 	$(BIN)/ruff check --fix python tests benches examples
 	$(BIN)/ruff format python tests benches examples
 
-lab: $(VENV)/built ## the kernel of `spindle lab`, once (about 7 minutes of CPU time)
-	@tools/system-packages lab
-	$(BIN)/spindle lab build
+lab: $(VENV)/built ## the kernel of `spindle lab`, once (about 7 minutes of CPU time); KERNEL=6.12 is another one
+	@tools/system-packages lab $(KERNEL)
+	$(BIN)/spindle lab build $(if $(KERNEL),--kernel $(KERNEL))
 
 lab-defaults: $(VENV)/built ## attributes of 20 new arrays in the lab's kernel, beside those that the models have for them (needs `make lab`)
 	$(BIN)/python benches/array_defaults.py
@@ -140,6 +141,9 @@ lab-cuts: $(VENV)/built ## 216 power cuts in the lab: drives, file systems, md w
 
 lab-equal: $(VENV)/built ## runs of the lab must be equal: arrays, file systems and loads (needs `make lab`): ARGS are passed on
 	$(BIN)/python benches/lab_equal.py $(ARGS)
+
+lab-kills: $(VENV)/built ## kill Spindle at 40 random moments while labs run; nothing may be left (needs `make lab`): ARGS are passed on
+	$(BIN)/python benches/lab_kills.py $(ARGS)
 
 bench-sim: ## simulated requests a second on one core, against the goals
 	cargo bench -p spindle-sim --bench sim -- $(ARGS)

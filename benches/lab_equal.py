@@ -1,7 +1,7 @@
 """Equal runs of the lab: each case of arrays, file systems and loads runs several times, two labs at once; traces and
 output must be equal.
 
-    python benches/lab_equal.py [--runs N] [--case TEXT] [--busy]
+    python benches/lab_equal.py [--runs N] [--case TEXT] [--busy] [--kernel VERSION]
 
 A line for each case: runs, different results, digest. The exit status is 1 if any differ. `--busy`: every second run
 beside as many busy processes as there are CPUs.
@@ -72,7 +72,7 @@ def cases() -> Iterator[tuple[str, int, str]]:
         )
 
 
-def digest(drives: int, script: str) -> str:
+def digest(drives: int, script: str, version: str | None) -> str:
     """Digest of trace and output of one run."""
     machine = _core.Machine.parse(MACHINE.format(drives=drives), "equal")
     said = bytearray()
@@ -82,6 +82,7 @@ def digest(drives: int, script: str) -> str:
         lambda is_error, data: said.extend(b"" if is_error else data),
         is_traced=True,
         time_limit_s=600,
+        version=version,
     )
     assert outcome.status == 0
     assert outcome.trace is not None
@@ -105,6 +106,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=10, help="of each case [10]")
     parser.add_argument("--case", default="", help="only cases whose name contains this")
     parser.add_argument("--busy", action="store_true", help="half of the runs on CPUs that are busy with other work")
+    parser.add_argument("--kernel", help="version of the kernel")
     options = parser.parse_args()
     busy_runs = options.runs // 2 if options.busy else 0
     failed = 0
@@ -115,7 +117,7 @@ def main() -> int:
             found = []
             for runs, others in ((options.runs - busy_runs, 0), (busy_runs, os.cpu_count() or 1)):
                 with busy(others if runs else 0):
-                    found += pool.map(digest, [drives] * runs, [script] * runs)
+                    found += pool.map(digest, *([one] * runs for one in (drives, script, options.kernel)))
             failed += len(set(found)) > 1
             print(f"{name:40} {len(found)} runs, {len(set(found)) - 1} different, {found[0][:16]}", flush=True)
     return 1 if failed else 0

@@ -1,6 +1,6 @@
 //! A drive alone, without a disk around it: its answer to the requests of a trace.
 
-use spindle_drive::{DriveError, SubmitError, open_loop};
+use spindle_drive::{Command, Device as _, DriveError, Op, SubmitError, open_loop};
 use spindle_sim::DriveSetup;
 use thiserror::Error;
 
@@ -25,11 +25,13 @@ pub enum AloneError {
 
 /// When the drive of a machine, idle at first, is done with each request, nanoseconds.
 pub fn finish_times(setup: &DriveSetup, arrivals: &[Arrival]) -> Result<Vec<u64>, AloneError> {
-    let geometry = Geometry::new(setup);
+    let mut drive = setup.build()?;
+    let geometry = Geometry::new(setup, drive.queue_depth());
     let commands = arrivals.iter().map(|&(at_ns, letter, sector, sectors)| {
         let operation = Operation::of_letter(letter).ok_or(AloneError::Letter(letter))?;
         Ok((at_ns, geometry.command(0, operation, sector, sectors)))
     });
     let commands: Vec<_> = commands.collect::<Result<_, AloneError>>()?;
-    Ok(open_loop::finish_times(&mut setup.build()?, &commands)?)
+    let alone = |command: &Command| geometry.flushes_alone && command.op == Op::Flush;
+    Ok(open_loop::finish_times(&mut drive, &commands, alone)?)
 }

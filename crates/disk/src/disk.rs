@@ -27,17 +27,21 @@ pub struct Geometry {
     pub has_write_cache: bool,
     /// True if the drive takes discards and writes of zeros.
     pub can_discard: bool,
+    /// True on ATA, where a flush is not queued: it waits until the drive is idle, and everything else until it is done
+    /// (`ata_std_qc_defer`).
+    pub flushes_alone: bool,
 }
 
 impl Geometry {
-    /// The geometry of a drive of a machine.
+    /// The geometry of a drive of a machine, which takes `queue_depth` requests at a time.
     #[must_use]
-    pub fn new(setup: &DriveSetup) -> Self {
+    pub fn new(setup: &DriveSetup, queue_depth: u32) -> Self {
         Self {
             start_block: setup.start / SECTOR,
             blocks: setup.len / SECTOR,
             has_write_cache: setup.has_write_cache(),
             can_discard: setup.is_flash(),
+            flushes_alone: setup.is_ata(queue_depth),
         }
     }
 
@@ -172,6 +176,8 @@ pub struct Disk<T> {
     free: Vec<usize>,
     /// Requests that the drive has no room for.
     backlog: VecDeque<usize>,
+    /// The last request that the drive took is a flush.
+    has_flushed: bool,
     /// Requests that the drive refused, and when.
     refused: VecDeque<(u64, usize)>,
     trace: Option<Vec<Served>>,
@@ -232,6 +238,7 @@ impl<T> Disk<T> {
             pending: Vec::new(),
             free: Vec::new(),
             backlog: VecDeque::new(),
+            has_flushed: false,
             refused: VecDeque::new(),
             trace: is_traced.then(Vec::new),
             counts: Counts::default(),
@@ -241,7 +248,8 @@ impl<T> Disk<T> {
     /// The disk of a machine's drive.
     pub fn of(setup: &DriveSetup, contents: Contents, is_traced: bool) -> Result<Self, DriveError> {
         let drive = setup.build()?;
-        Ok(Self::new(drive, Geometry::new(setup), contents, is_traced))
+        let geometry = Geometry::new(setup, drive.queue_depth());
+        Ok(Self::new(drive, geometry, contents, is_traced))
     }
 
     /// The geometry.
@@ -311,18 +319,29 @@ impl<T> Disk<T> {
 
     /// Hands requests to the drive while it has room.
     fn submit(&mut self, now_ns: u64) {
-        while let Some(&slot) = self.backlog.front()
-            && self.drive.outstanding() < self.drive.queue_depth()
-        {
-            self.backlog.pop_front();
+        while let Some(&slot) = self.backlog.front() {
             let Some(pending) = &self.pending[slot] else {
+                self.backlog.pop_front();
                 continue;
             };
+            let is_flush = pending.request.operation == Operation::Flush;
+            if !self.has_room(is_flush) {
+                return;
+            }
+            self.backlog.pop_front();
+            self.has_flushed = is_flush;
             let command = self.command(slot as u64, &pending.request);
             if self.drive.submit(now_ns, command).is_err() {
                 self.refused.push_back((now_ns, slot));
             }
         }
+    }
+
+    fn has_room(&self, is_flush: bool) -> bool {
+        if self.geometry.flushes_alone && (is_flush || self.has_flushed) {
+            return self.drive.outstanding() == 0;
+        }
+        self.drive.outstanding() < self.drive.queue_depth()
     }
 
     fn command(&self, id: u64, request: &Request) -> Command {

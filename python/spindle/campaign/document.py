@@ -165,6 +165,15 @@ class Table:
             self.fail(key, f"expected true or false, found {_kind(value)}")
         return value
 
+    def version(self, key: str) -> bool | str | None:
+        """Take true, false, or the text of a version, `6.12`."""
+        value = self._data.get(key)
+        if isinstance(value, str) and re.fullmatch(r"[0-9]+(?:\.[0-9]+)+", value):
+            return self.word(key)
+        if isinstance(value, float):
+            self.fail(key, f'expected true, or a version as text such as "{value}", found {_kind(value)}')
+        return None if key not in self._data else self.flag(key, False)
+
     def share(self, key: str) -> float | None:
         """`5%` or 0.05; above 0 and below 1."""
         value = self.take(key)

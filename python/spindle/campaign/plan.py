@@ -69,8 +69,8 @@ class Settings:
     options: Mapping[str, str] = field(default_factory=dict)
     """Workload keys."""
     knobs: Mapping[str, str] = field(default_factory=dict)
-    kernel: bool | None = None
-    """Run a modelled machine under the real kernel."""
+    kernel: bool | str | None = None
+    """Run a modelled machine under the real kernel: true, or its version."""
     machine: Mapping[str, object] = field(default_factory=dict)
     """Fields of the machine file by dotted path: `array.chunk`, `drive.0.model`."""
     filesystem: Mapping[str, object] = field(default_factory=dict)

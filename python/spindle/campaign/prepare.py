@@ -133,7 +133,8 @@ def _prepared(plan: Plan, cell: Cell, sources: Sources) -> ReadyCell:
         raise Usage(f"{plan.source}: where should it run? give `target=`: a device, a file or a modelled machine")
     target = sources.target(settings.target)
     if settings.kernel:
-        target = on_kernel(target, None, f"{where}: kernel")
+        version = None if settings.kernel is True else settings.kernel
+        target = on_kernel(target, version, f"{where}: kernel")
     refused = refusal(target, _given(settings))
     if refused is not None:
         raise Usage(f"{where}: {refused[0]}: {refused[1]}")

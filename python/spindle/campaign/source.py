@@ -169,7 +169,7 @@ def _settings(table: Table) -> Settings:
         workload=table.word("workload"),
         options=_options(table.table("options")),
         knobs=_knobs(table.table("knobs")),
-        kernel=table.flag("kernel", False) if "kernel" in table.left() else None,
+        kernel=table.version("kernel"),
         machine=_machine(table.table("machine")),
         filesystem=_filesystem(table.table("filesystem")),
         create=table.word("create"),

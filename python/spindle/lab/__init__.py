@@ -8,6 +8,7 @@
 | `programs` | programs of this system with their libraries, and the packages that bring them |
 | `initramfs` | the system in the lab: programs and `image/init.sh`, as an archive (`cpio`) |
 | `cache` | where kernels and archives are kept |
+| `janitor` | folders and processes that disappear even if Spindle is killed |
 | `machine` | one boot: sockets, the kernel's process, and its end in all cases |
 | `assembly` | a machine file's array, queues and file system as commands |
 | `load` | one workload in the lab, by spindle-agent |

@@ -7,8 +7,6 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from .errors import LabMissing
-
 BUILD = "`spindle lab build` (or `make lab`)"
 """The command that fills the cache."""
 
@@ -32,6 +30,11 @@ class Kernel:
     """First digits of the SHA-256 over configuration and changes of the source."""
 
     @property
+    def series(self) -> str:
+        """`6.1` of `6.1.192`."""
+        return ".".join(self.version.split(".")[:2])
+
+    @property
     def folder(self) -> Path:
         """Its folder in the cache."""
         return folder() / "kernels" / f"{self.version}-hz{self.hz}-{self.digest}"
@@ -50,18 +53,11 @@ class Kernel:
 _NAME = re.compile(r"(?P<version>\d+(?:\.\d+)+)-hz(?P<hz>\d+)-(?P<digest>[0-9a-f]+)")
 
 
-def built(hz: int, digest: str, version: str | None = None) -> Kernel:
-    """The newest kernel of this configuration, and of this version if one is given. Raises LabMissing."""
+def built() -> list[Kernel]:
+    """All kernels in the cache, the newest first."""
     kernels = [_parse(path.name) for path in (folder() / "kernels").glob("*")]
-    fitting = [one for one in kernels if one and one.is_built and (one.hz, one.digest) == (hz, digest)]
-    if not fitting:
-        raise LabMissing(f"the lab's kernel is not built; {BUILD} builds it, once, in about 10 minutes of CPU time")
-    if version is not None:
-        there = ", ".join(sorted(one.version for one in fitting))
-        fitting = [one for one in fitting if f"{one.version}.".startswith(f"{version}.")]
-        if not fitting:
-            raise LabMissing(f"the lab has no kernel {version}, but {there}; leave the version out, or build it")
-    return max(fitting, key=lambda one: [int(part) for part in one.version.split(".")])
+    there = [one for one in kernels if one and one.is_built]
+    return sorted(there, key=lambda one: [int(part) for part in one.version.split(".")], reverse=True)
 
 
 def _parse(name: str) -> Kernel | None:

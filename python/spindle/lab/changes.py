@@ -89,8 +89,8 @@ class Edit:
         place(path, (before + self.new + until + after).encode())
 
 
-def edits(hz: int) -> list[Edit]:
-    """All changes of files."""
+def edits(series: str, hz: int) -> list[Edit]:
+    """All changes of files of a series of kernels."""
     return [
         # User Mode Linux has 100, and no option for it.
         Edit("arch/um/Kconfig", "config HZ\n\tint\n\tdefault 100\n", f"config HZ\n\tint\n\tdefault {hz}\n"),
@@ -98,9 +98,20 @@ def edits(hz: int) -> list[Edit]:
         Edit("arch/um/os-Linux/util.c", "\treturn getrandom(buf, len, flags);\n", _SPLITMIX),
         # Processes in the lab must die with it: without its tracer their system calls would be the host's.
         Edit(_STUB, f"(void *) {_TRACED})", f"(void *) ({_TRACED} | PTRACE_O_EXITKILL))"),
-        Edit(_STUB, f"(void *){_TRACED})", f"(void *)({_TRACED} | PTRACE_O_EXITKILL))"),
         *_CLOCK_EDITS,
+        *_EDITS_OF_SERIES[series],
     ]
+
+
+_EDITS_OF_SERIES = {
+    # Processes are made in two ways.
+    "6.1": [Edit(_STUB, f"(void *){_TRACED})", f"(void *)({_TRACED} | PTRACE_O_EXITKILL))")],
+    # Messages to all that share the clock, which the lab's calendar does not have.
+    "6.12": [
+        Edit(_STUB, "\t\ttime_travel_print_bc_msg();\n\n"),
+        Edit(_TIME, "static struct kobject *bc_time_kobject;\n", until="#endif"),
+    ],
+}
 
 
 _CLOCK_EDITS = [
@@ -120,6 +131,12 @@ _CLOCK_EDITS = [
     Edit(_TIME, "\ttime_travel_ext_update_request(tmp->time);\n"),
     Edit(_TIME, "\t\te = time_travel_first_event();\n\t\tif (e)\n\t\t\ttime_travel_ext_update_request(e->time);\n"),
     Edit(_TIME, "\ttime_travel_ext_get_time();\n"),
+    Edit(
+        _TIME, "\tunsigned long long next = S64_MAX;\n", "\tunsigned long long next = S64_MAX;\n\n\tlab_readings = 0;\n"
+    ),
+    Edit(_TIME, "time_travel_update_time_rel(TIMER_MULTIPLIER)", "time_travel_update_time_rel(lab_reading())"),
+    *[Edit(_TIME, f"{clock} / TIMER_MULTIPLIER;", f"{clock} / lab_reading_ns;") for clock in ("time", "os_nsecs()")],
+    Edit(_TIME, "NSEC_PER_SEC/TIMER_MULTIPLIER", "NSEC_PER_SEC / lab_reading_ns"),
     Edit(_TIME, "\ttime_travel_ext_req(UM_TIMETRAVEL_START, id);\n", "\tlab_start(id);\n"),
     Edit(_TIME, "\t\ttime_travel_start = time_travel_ext_req(", "\t\tbreak;\n", "\tcase TT_MODE_INFCPU:"),
     Edit(_INTERNAL, "void time_travel_sleep(void);\n", _DECLARED),
@@ -159,13 +176,13 @@ def _clock() -> bytes:
     return files(__package__).joinpath("image/lab_clock.h").read_bytes()
 
 
-def apply(tree: Path, hz: int) -> None:
-    """Change a source. Raises LabError."""
-    for edit in edits(hz):
+def apply(tree: Path, series: str, hz: int) -> None:
+    """Change a source of this series. Raises LabError."""
+    for edit in edits(series, hz):
         edit.apply(tree)
     place(tree / _CLOCK, _clock())
 
 
-def digested(hz: int) -> bytes:
+def digested(series: str, hz: int) -> bytes:
     """Bytes that differ if the changes do."""
-    return repr(edits(hz)).encode() + _clock()
+    return repr(edits(series, hz)).encode() + _clock()

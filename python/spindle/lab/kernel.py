@@ -1,81 +1,88 @@
 """Builds the lab's kernel: User Mode Linux with time travel, from the distribution's source.
 
-The source is changed in a few places (`changes`). It is built in a folder of the cache, which is removed in the end.
+The source is changed in a few places (`changes`). The configuration (`image/kernel.config`) is common to all series but
+for a few options (`image/kernel-6.1.config`). The kernel is built in a folder of the cache that is removed in the end.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import subprocess
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
 from . import cache, changes, source
-from .errors import LabError
+from .errors import LabError, LabMissing
 from .files import place
+from .janitor import Janitor, passing_folder
 from .programs import FOR_THE_KERNEL, require
 
 DEFAULT_HZ = 250
 """HZ of Debian's kernels on amd64; md's resync and writeback sleep in whole ticks."""
 
 
-def configuration() -> bytes:
-    """The options that differ from User Mode Linux's defaults."""
-    return files(__package__).joinpath("image/kernel.config").read_bytes()
+def configuration(series: str) -> bytes:
+    """The options of a series of kernels that differ from User Mode Linux's defaults."""
+    image = files(__package__).joinpath("image")
+    return b"".join(image.joinpath(name).read_bytes() for name in ("kernel.config", f"kernel-{series}.config"))
 
 
-def digest(hz: int = DEFAULT_HZ) -> str:
+def digest(series: str, hz: int = DEFAULT_HZ) -> str:
     """Name of configuration and changes."""
-    return hashlib.sha256(configuration() + changes.digested(hz)).hexdigest()[:12]
+    return hashlib.sha256(configuration(series) + changes.digested(series, hz)).hexdigest()[:12]
 
 
 def current(hz: int = DEFAULT_HZ, version: str | None = None) -> cache.Kernel:
-    """The kernel to boot, the newest of this version (`6.1`). Raises LabMissing if none is built."""
-    return cache.built(hz, digest(hz), version)
+    """The kernel to boot: of this version (`6.1`, or `6.1.192`), or of the first of `source.SERIES` that is built; the
+    newest of several. Raises LabMissing if none is built.
+    """
+    wanted = source.SERIES if version is None else (source.series(version),)
+    for series in wanted:
+        fitting = [one for one in cache.built() if (one.series, one.hz, one.digest) == (series, hz, digest(series, hz))]
+        for one in fitting:
+            if version in (None, series, one.version):
+                return one
+        if fitting:
+            there = ", ".join(one.version for one in fitting)
+            raise LabMissing(f"the lab has no Linux {version}, but {there}; write `{series}`, or build it")
+    named, command = "kernel", cache.BUILD
+    if version is not None:
+        named, command = f"Linux {wanted[0]}", f"`spindle lab build` with `kernel={wanted[0]}`"
+    raise LabMissing(f"the lab's {named} is not built; {command} builds it, once, in about 10 minutes of CPU time")
 
 
-def build(folder: Path | None, hz: int, jobs: int, say: Callable[[str], None]) -> cache.Kernel:
-    """Build the kernel, unless it is there. `folder`: a source other than Debian's. Raises LabMissing or LabError."""
-    found = source.find(folder)
-    version = found.version()
-    if version is not None and (there := cache.Kernel(version, hz, digest(hz))).is_built:
+def build(found: source.Source, hz: int, jobs: int, say: Callable[[str], None]) -> cache.Kernel:
+    """Build the kernel of a source, unless it is there. Raises LabMissing or LabError."""
+    name = digest(found.series, hz)
+    known = found.version()
+    if known is not None and (there := cache.Kernel(known, hz, name)).is_built:
         return there
     require(FOR_THE_KERNEL)
-    with _workshop() as tree:
+    cache.folder().mkdir(parents=True, exist_ok=True)
+    with passing_folder(cache.folder()) as janitor:
+        tree = janitor.folder
         say(f"unpacking {found.path}")
-        found.unpack(tree)
-        wanted = cache.Kernel(source.version(tree), hz, digest(hz))
+        found.unpack(janitor)
+        wanted = cache.Kernel(source.version(tree), hz, name)
         if wanted.is_built:
             return wanted
         say(f"building Linux {wanted.version} for the lab, about 7 minutes of CPU time")
-        _configure(tree, hz)
-        _make(tree, "linux", jobs)
+        _configure(janitor, found.series, hz)
+        _make(janitor, "linux", jobs)
         _keep(tree, wanted)
     return wanted
 
 
-@contextmanager
-def _workshop() -> Iterator[Path]:
-    above = cache.folder()
-    above.mkdir(parents=True, exist_ok=True)
-    tree = Path(tempfile.mkdtemp(prefix="build-", dir=above))
-    try:
-        yield tree
-    finally:
-        shutil.rmtree(tree, ignore_errors=True)
-
-
-def _configure(tree: Path, hz: int) -> None:
-    changes.apply(tree, hz)
-    place(tree / ".config", configuration())
-    _make(tree, "olddefconfig", 1)
+def _configure(janitor: Janitor, series: str, hz: int) -> None:
+    tree = janitor.folder
+    options = configuration(series)
+    changes.apply(tree, series, hz)
+    place(tree / ".config", options)
+    _make(janitor, "olddefconfig", 1)
     in_force = (tree / ".config").read_text().splitlines()
-    for line in configuration().decode().splitlines():
+    for line in options.decode().splitlines():
         # An option whose menu is off is not listed at all.
         is_off = line.startswith("# ") and not any(line.split()[1] + "=" in found for found in in_force)
         if line not in in_force and not is_off:
@@ -86,21 +93,12 @@ _IDENTITY = {"KBUILD_BUILD_TIMESTAMP": "2025-01-01", "KBUILD_BUILD_USER": "spind
 """Names in the kernel's version: a build elsewhere or later gives the same."""
 
 
-def _make(tree: Path, target: str, jobs: int) -> None:
-    command = ["make", "-C", str(tree), "ARCH=um", f"-j{jobs}", target]
+def _make(janitor: Janitor, target: str, jobs: int) -> None:
+    command = ["make", "-C", str(janitor.folder), "ARCH=um", f"-j{jobs}", target]
     environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "KCFLAGS": "-w", **_IDENTITY}
-    said = subprocess.run(
-        ["nice", "-n", "10", *command],
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    if said.returncode:
-        wrong = [line for line in said.stdout.splitlines() if "error" in line.lower() or "***" in line]
+    status, said = janitor.run(["nice", "-n", "10", *command], environment)
+    if status:
+        wrong = [line for line in said.splitlines() if "error" in line.lower() or "***" in line]
         raise LabError(f"the kernel cannot be built: {(wrong or ['make failed'])[0].strip()}")
 
 

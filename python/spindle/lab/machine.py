@@ -24,14 +24,15 @@ from spindle.lab.report import BootReport, boot_report_from_json
 from . import disks, initramfs, kernel
 from .errors import LabError
 from .files import place
+from .janitor import passing_folder
 from .programs import FOR_A_BOOT, require
 
 TERMINAL, ERRORS, CONTROL = 0, 1, 2
 """Numbers of the consoles (`crates/lab/src/lab.rs`)."""
 
-_JANITOR = 'read -r group; if ! read -r rest; then [ -z "$group" ] || kill -s KILL -- "-$group"; fi; rm -rf -- "$1"'
-"""Waits until its pipe is closed; kills the kernel unless its end was reported; removes the folder. So nothing is left
-even if Spindle is killed."""
+CLOCK_READING_NS = 1
+"""Time passes with each reading of the kernel's clock, so that none is equal to the one before. An unchanged User Mode
+Linux has 256."""
 
 _SILENCE = 30
 """Half seconds of real time that a kernel may take to end after its command has: its power-off can wait for ever for a
@@ -50,7 +51,9 @@ class Boot:
     memory_mib: int = 1024
     hz: int = kernel.DEFAULT_HZ
     version: str | None = None
-    """The kernel's version, `6.1` or `6.1.192`; None: the newest that is built."""
+    """The kernel's version, `6.1` or `6.1.192` (`kernel.current`)."""
+    clock_reading_ns: int = CLOCK_READING_NS
+    """Time that a reading of the kernel's clock takes, and the clock's resolution."""
     is_interactive: bool = False
     is_traced: bool = False
     faults: tuple[str, ...] = ()
@@ -134,7 +137,8 @@ def running(boot: Boot) -> Iterator[Running]:
     require(FOR_A_BOOT)
     program, archive = kernel.current(boot.hz, boot.version).program, initramfs.current()
     cpu = _cpu()
-    with _folder() as (folder, janitor), tempfile.TemporaryFile() as log:
+    with passing_folder() as janitor, tempfile.TemporaryFile() as log:
+        folder = janitor.folder
         place(folder / "initrd", archive.read_bytes() + boot.todo)
         lab = _core.Lab(
             boot.machine,
@@ -157,43 +161,13 @@ def running(boot: Boot) -> Iterator[Running]:
             stderr=log,
             process_group=0,
         )
-        janitor.write(f"{process.pid}\n".encode())
-        janitor.flush()
-        try:
-            yield Running(lab, process, folder, log, disks=boot.disks)
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, 9)
-            process.wait()
-            janitor.write(b"ended\n")
-
-
-@contextmanager
-def passing_folder() -> Iterator[Path]:
-    """A folder that disappears even if Spindle is killed."""
-    with _folder() as (folder, _):
-        yield folder
-
-
-@contextmanager
-def _folder() -> Iterator[tuple[Path, IO[bytes]]]:
-    """A folder that disappears even if Spindle is killed, and the pipe of the process that sees to it."""
-    folder = Path(tempfile.mkdtemp(prefix="spindle-lab-"))
-    janitor = subprocess.Popen(
-        ["/bin/sh", "-c", _JANITOR, "spindle-lab-janitor", str(folder)],
-        cwd="/",
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    assert janitor.stdin is not None
-    try:
-        yield folder, janitor.stdin
-    finally:
-        with suppress(BrokenPipeError):
-            janitor.stdin.close()
-        janitor.wait()
+        with janitor.watching(process.pid):
+            try:
+                yield Running(lab, process, folder, log, disks=boot.disks)
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, 9)
+                process.wait()
 
 
 def _arguments(boot: Boot, lab: _core.Lab) -> list[str]:
@@ -207,6 +181,7 @@ def _arguments(boot: Boot, lab: _core.Lab) -> list[str]:
         "uml_dir=uml/",
         "panic=-1",
         "quiet",
+        f"lab-clock={boot.clock_reading_ns}",
         *lab.kernel_arguments,
     ]
 

@@ -19,7 +19,7 @@ from . import initramfs
 from .assembly import setup_of
 from .errors import LabError
 from .load import cpu_of_children_s
-from .machine import ERRORS, Boot, running
+from .machine import CLOCK_READING_NS, ERRORS, Boot, running
 from .report import BootReport
 
 LEAVE = 0x1D
@@ -51,10 +51,11 @@ def execute(
     time_limit_s: float | None = None,
     disks: Path | None = None,
     version: str | None = None,
+    clock_reading_ns: int = CLOCK_READING_NS,
 ) -> Outcome:
     """Run a command in the lab, which `programs` of this system are brought into; `is_assembled`: after the machine's
     array and settings are made. `write` receives its output as it comes: (true for standard error, bytes). `faults`,
-    `time_limit_s`, `disks` and `version`: see `machine.Boot`. Raises LabMissing or LabError.
+    `time_limit_s`, `disks`, `version` and `clock_reading_ns`: see `machine.Boot`. Raises LabMissing or LabError.
     """
     todo = initramfs.for_command(command, programs, _first(machine, is_assembled))
     boot = Boot(
@@ -66,6 +67,7 @@ def execute(
         time_limit_s=time_limit_s,
         disks=disks,
         version=version,
+        clock_reading_ns=clock_reading_ns,
     )
     before = cpu_of_children_s()
     with running(boot) as lab:
@@ -80,13 +82,19 @@ def _first(machine: _core.Machine, is_assembled: bool) -> str:
     return setup_of(machine).text() if is_assembled else ""
 
 
-def shell(machine: _core.Machine, memory_mib: int = 1024, is_assembled: bool = False) -> int:
+def shell(
+    machine: _core.Machine, memory_mib: int = 1024, is_assembled: bool = False, version: str | None = None
+) -> int:
     """Give a prompt in the lab at this terminal; its exit status. Raises LabMissing or LabError."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise LabError("a prompt needs a terminal; `spindle lab exec MACHINE -- COMMAND` runs a command without one")
     columns, rows = os.get_terminal_size(sys.stdin.fileno())
     boot = Boot(
-        machine, initramfs.for_shell(columns, rows, _first(machine, is_assembled)), memory_mib, is_interactive=True
+        machine,
+        initramfs.for_shell(columns, rows, _first(machine, is_assembled)),
+        memory_mib,
+        version=version,
+        is_interactive=True,
     )
     with running(boot) as lab, _raw_terminal(sys.stdin.fileno()), _keyboard(lab.lab, lab.process.kill):
         for _, data in lab.output():

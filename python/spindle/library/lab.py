@@ -9,16 +9,20 @@ from typing import Any
 from spindle import _core
 from spindle.host.signals import unwinding
 from spindle.lab import initramfs, kernel, load, session
+from spindle.lab import source as kernel_source
 from spindle.run.simulate import machine_text
 
 
-def build(source: Path | None, hz: int, jobs: int, say: Callable[[str], None]) -> dict[str, Any]:
-    """Build the kernel and collect the programs, unless they are there: their version, HZ and paths. `say` receives
-    the progress. Raises `spindle.Error`.
+def build(
+    source: Path | None, hz: int, jobs: int, say: Callable[[str], None], version: str | None = None
+) -> dict[str, Any]:
+    """Build the kernel of a version (`6.12`) and collect the programs, unless they are there: their version, HZ and
+    paths. `say` receives the progress. Raises `spindle.Error`.
     """
+    found = kernel_source.find(source, version)
     programs = initramfs.build()
     agent = load.build_agent()
-    built = kernel.build(source, hz, jobs, say)
+    built = kernel.build(found, hz, jobs, say)
     return {
         "version": built.version,
         "hz": built.hz,
@@ -39,6 +43,7 @@ def execute(
     faults: Sequence[str] = (),
     time_limit_s: float | None = None,
     disks: Path | None = None,
+    version: str | None = None,
 ) -> session.Outcome:
     """Boot a machine, a file or a name of the catalogue, and run a command in it (`lab.session.execute`). Raises
     `spindle.Error`.
@@ -55,13 +60,14 @@ def execute(
             faults,
             time_limit_s,
             disks,
+            version,
         )
 
 
-def shell(machine: str, memory_mib: int, is_assembled: bool = False) -> int:
+def shell(machine: str, memory_mib: int, is_assembled: bool = False, version: str | None = None) -> int:
     """Boot a machine and give a prompt in it at this terminal; its exit status. Raises `spindle.Error`."""
     with unwinding():
-        return session.shell(_machine(machine), memory_mib, is_assembled)
+        return session.shell(_machine(machine), memory_mib, is_assembled, version)
 
 
 def _machine(name: str) -> _core.Machine:

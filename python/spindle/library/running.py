@@ -29,7 +29,7 @@ from spindle.result.record import PhasesRecord, Record, Variation
 from spindle.run.errors import Usage
 from spindle.run.resolve import ResolvedWorkload, resolve
 from spindle.run.simulate import SimulatedRun, machine_text, read_figures
-from spindle.run.targets.kernel import NEWEST
+from spindle.run.targets.kernel import DEFAULT
 from spindle.run.trace import started
 
 Name = str | os.PathLike[str]
@@ -136,7 +136,7 @@ def run(
         trace=_output(trace, "trace", force),
         log=_output(log, "log", force),
         verify_state=_output(verify_state, "verify_state", force),
-        kernel=NEWEST if kernel is True else kernel or None,
+        kernel=DEFAULT if kernel is True else kernel or None,
     )
     return Result(_carried_out(asked, store, tags, progress=progress, force=force))
 

@@ -28,16 +28,16 @@ def validate_kernel(
     jobs: int = 1,
 ) -> KernelReport:
     """Repeat the cases of a folder with a runner, the simulator unless given. `kernel`: with the lab's kernel of this
-    version, or the `newest`, in `jobs` labs at a time. `only`: patterns of names of cases. Raises CasesError,
+    version, or the `default`, in `jobs` labs at a time. `only`: patterns of names of cases. Raises CasesError,
     LabMissing or LabError.
     """
-    from spindle.run.targets.kernel import NEWEST
+    from spindle.run.targets.kernel import DEFAULT
     from spindle.validation.kernel.compare import report
     from spindle.validation.kernel.exact import LabRunner
     from spindle.validation.kernel.fast import SimulatorRunner
 
     if kernel is not None:
-        runner = LabRunner(None if kernel == NEWEST else kernel, jobs)
+        runner = LabRunner(None if kernel == DEFAULT else kernel, jobs)
     return report(Path(folder), runner or SimulatorRunner(), only)
 
 

@@ -514,6 +514,7 @@ mod tests {
             blocks: 2048,
             has_write_cache: true,
             can_discard: true,
+            flushes_alone: false,
         }
     }
 
@@ -543,13 +544,17 @@ mod tests {
 
     impl Bench {
         fn new(drive: Drive) -> Self {
+            Self::with(drive, geometry())
+        }
+
+        fn with(drive: Drive, geometry: Geometry) -> Self {
             let (memory, _) = memory(BASE, 0x40_0000);
             let driver = Driver::new(memory, BASE, 64);
             Self {
                 ring: [driver.ring()],
                 driver,
                 device: BlockDevice::around(
-                    Disk::new(drive, geometry(), Contents::default(), true),
+                    Disk::new(drive, geometry, Contents::default(), true),
                     "serial".to_owned(),
                 ),
                 place: 0,
@@ -687,6 +692,36 @@ mod tests {
                 .map(|count| (100_000 * count, 1))
                 .collect::<Vec<_>>()
         );
+    }
+
+    #[test]
+    fn a_flush_on_ata_waits_for_all_before_it_and_all_behind_it_wait() {
+        let times = |flushes_alone| {
+            let mut bench = Bench::with(
+                drive("HDS725050KLA360", Settings::default()).unwrap(),
+                Geometry {
+                    flushes_alone,
+                    ..geometry()
+                },
+            );
+            for (code, sector) in [(0, 0), (0, 900), (4, 0), (0, 1800), (0, 40)] {
+                let data = [writable(DATA, 4096)];
+                bench.offer(code, sector, if code == 0 { &data } else { &[] });
+            }
+            bench.kick(0);
+            while bench.step().is_some() {}
+            let trace = bench.device.trace();
+            trace
+                .iter()
+                .filter_map(|served| served.finish_ns)
+                .collect::<Vec<_>>()
+        };
+        let ata = times(true);
+        assert_eq!(ata.len(), 5);
+        assert!(ata[0].max(ata[1]) < ata[2], "{ata:?}");
+        assert!(ata[2] < ata[3].min(ata[4]), "{ata:?}");
+        let queued = times(false);
+        assert!(queued[2] < queued[3].max(queued[0]), "{queued:?}");
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! The messages between the lab's kernel and the calendar, in the byte order of the machine. They are those of the
-//! kernel's changes (`python/spindle/lab/image/kernel.patch`), not of `um_timetravel.h`: one question and one answer
+//! kernel's changes (`python/spindle/lab/image/lab_clock.h`), not of `um_timetravel.h`: one question and one answer
 //! replace the seven exchanges that a request takes there.
 
 use crate::error::LabError;

@@ -28,7 +28,10 @@ def command() -> None:
     "--source",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     metavar="DIR",
-    help="Build the kernel from this source.  [default: Debian's package linux-source-6.1]",
+    help="Build the kernel from this source.  [default: Debian's package, linux-source-6.1 or linux-source-6.12]",
+)
+@click.option(
+    "--kernel", "version", metavar="VERSION", help="Build Linux 6.1 or 6.12.  [default: the first that is there]"
 )
 @click.option(
     "--hz",
@@ -39,7 +42,7 @@ def command() -> None:
 )
 @click.option("--jobs", type=click.IntRange(1, 1024), default=2, show_default=True, help="Compilers at a time.")
 @json_option
-def build(source: Path | None, hz: str, jobs: int, json: bool) -> Exit:
+def build(source: Path | None, version: str | None, hz: str, jobs: int, json: bool) -> Exit:
     """Build the lab's kernel, once, and collect the programs that run in it."""
     from json import dumps
 
@@ -48,7 +51,7 @@ def build(source: Path | None, hz: str, jobs: int, json: bool) -> Exit:
     def say(line: str) -> None:
         print(f"spindle: {line}", file=sys.stderr)
 
-    built = lab.build(source, int(hz), jobs, say)
+    built = lab.build(source, int(hz), jobs, say, version)
     if json:
         print(dumps(built))
     else:
@@ -62,6 +65,13 @@ _MEMORY = click.option(
     "--memory", type=click.IntRange(64, 1 << 20), default=1024, show_default=True, metavar="MIB", help="Memory in MiB."
 )
 
+_KERNEL = click.option(
+    "--kernel",
+    "version",
+    metavar="VERSION",
+    help="Version of the kernel, 6.1 or 6.12.  [default: the first that is built]",
+)
+
 _ASSEMBLED = click.option(
     "--assembled",
     is_flag=True,
@@ -72,6 +82,7 @@ _ASSEMBLED = click.option(
 @command.command("exec", cls=WritingCommand, context_settings={"ignore_unknown_options": True})
 @click.argument("machine")
 @click.argument("words", nargs=-1, required=True, metavar="-- COMMAND...", type=click.UNPROCESSED)
+@_KERNEL
 @_MEMORY
 @_ASSEMBLED
 @click.option(
@@ -110,6 +121,7 @@ _ASSEMBLED = click.option(
 def exec_(
     machine: str,
     words: tuple[str, ...],
+    version: str | None,
     memory: int,
     assembled: bool,
     programs: tuple[str, ...],
@@ -142,6 +154,7 @@ def exec_(
         faults,
         time_limit_s=time_limit,
         disks=disks,
+        version=version,
     )
     if trace is not None and outcome.trace is not None:
         trace.save(outcome.trace.encode())
@@ -160,10 +173,11 @@ def exec_(
 
 @command.command("shell")
 @click.argument("machine")
+@_KERNEL
 @_MEMORY
 @_ASSEMBLED
-def shell(machine: str, memory: int, assembled: bool) -> int:
+def shell(machine: str, version: str | None, memory: int, assembled: bool) -> int:
     """Boot MACHINE and give a prompt in it. Time passes as on a real machine; Ctrl-] leaves at once."""
     from spindle.library import lab
 
-    return lab.shell(machine, memory, assembled)
+    return lab.shell(machine, memory, assembled, version)

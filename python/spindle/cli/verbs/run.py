@@ -48,7 +48,7 @@ class Run(GroupedCommand, WritingCommand):
     "--kernel",
     metavar="[VERSION]",
     is_flag=False,
-    flag_value="newest",
+    flag_value="default",
     help="Modelled machines: run the real Linux kernel on the modelled drives, in virtual time (`spindle help lab`).",
 )
 @click.option(

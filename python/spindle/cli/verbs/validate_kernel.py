@@ -16,7 +16,7 @@ from spindle.cli.showing import put
     "version",
     metavar="[VERSION]",
     is_flag=False,
-    flag_value="newest",
+    flag_value="default",
     help="Compare the lab instead: the real kernel on modelled drives, a boot for each case (`spindle help lab`).",
 )
 @click.option("--only", metavar="PATTERN", multiple=True, help="Only cases of such names, as `c-raid5-*`; repeatable.")

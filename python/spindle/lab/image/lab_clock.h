@@ -32,6 +32,31 @@ static struct {
 
 static unsigned long long lab_lookahead;
 
+/*
+ * A reading of the clock takes this time, which is also the clock's
+ * resolution. Loops that wait for a time must end: readings that follow many
+ * others without a sleep of the kernel between them take TIMER_MULTIPLIER.
+ */
+static unsigned long lab_reading_ns = 1;
+static unsigned int lab_readings;
+#define LAB_READINGS 4096
+
+static unsigned long lab_reading(void)
+{
+	if (lab_readings == LAB_READINGS)
+		return TIMER_MULTIPLIER;
+	lab_readings++;
+	return lab_reading_ns;
+}
+
+static int __init lab_setup_clock(char *text)
+{
+	if (kstrtoul(text, 0, &lab_reading_ns) || !lab_reading_ns)
+		panic("lab-clock=%s is not a number of nanoseconds\n", text);
+	return 1;
+}
+__setup("lab-clock=", lab_setup_clock);
+
 static void lab_ask(enum lab_op op, unsigned long long request)
 {
 	int len = offsetof(typeof(lab_message), kicks) +

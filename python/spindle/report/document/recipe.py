@@ -90,7 +90,7 @@ def _run(
         options += given(seconds=_core.format_duration(workload.end.time_ns))  # a search has a length of its own
     words = ["spindle", "run", name, target, *options, *more]
     if run.target.traits.has_kernel:
-        words += given(kernel=True)
+        words += given(kernel=_series(run.target.detail.get("kernel")) or True)
     for variation in varied:
         separator = ";" if any("," in value for value in variation.values) else ","
         words += given(vary=f"{variation.key}={separator.join(variation.values)}")
@@ -99,6 +99,11 @@ def _run(
     elif run.target.traits.is_device and workload.writes:
         words += given(erase=target)
     return Recipe(shell(*words), tuple(files), run.seed)
+
+
+def _series(release: object) -> str:
+    """Return the series of a kernel, `6.1` of `6.1.192`: another machine may have another one of them."""
+    return ".".join(str(release or "").split(".")[:2])
 
 
 def _target_options(search: TargetSearch) -> tuple[str, ...]:

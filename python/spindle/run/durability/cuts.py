@@ -16,8 +16,9 @@ from spindle import _core
 from spindle.lab import initramfs
 from spindle.lab.assembly import FOLDER, Setup, in_order
 from spindle.lab.errors import LabError
+from spindle.lab.janitor import passing_folder
 from spindle.lab.load import find_agent
-from spindle.lab.machine import ERRORS, TERMINAL, Boot, passing_folder, running
+from spindle.lab.machine import ERRORS, TERMINAL, Boot, running
 from spindle.lab.report import BootReport
 from spindle.result.durability import Cut
 from spindle.result.journal import Header, Pattern, Plan, SyncKind, findings_from_json, journal_from_json
@@ -102,7 +103,8 @@ def _cut(order: CutOptions, number: int, begin_ns: int) -> Cut:
     at_ns = begin_ns + round(draw.uniform(0.05, 1) * order.window_s * 1e9)
     faults = [f"{drive} at {begin_ns}ns: ignores flushes" for drive in order.lying]
     faults.append(f"at {at_ns}ns: power cut, seed {draw.randrange(1 << 32)}")
-    with passing_folder() as disks:
+    with passing_folder() as janitor:
+        disks = janitor.folder
         report, journal, said = _boot(order, _writers(order, []), {_HEADER: header}, faults, disks)
         if not report.lost_power:
             raise LabError(f"in the lab: the writers ended before the power was cut: {said}")

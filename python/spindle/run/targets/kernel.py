@@ -33,8 +33,8 @@ from spindle.run.watch import Watch
 from .modelled import FLASH_STATE, MachineTarget
 from .target import AS_IT_IS, Opening, Target
 
-NEWEST = "newest"
-"""For the version: any that is built."""
+DEFAULT = "default"
+"""For the version: the first of `spindle.lab.source.SERIES` that is built."""
 _REAL_ONLY = (
     *("create", "keep", "erase", "iopoll", "sqpoll", "cpus", "log", "verify_state"),
     *("drop_caches", "sync", "wait_idle", "quiet_machine"),
@@ -53,7 +53,7 @@ class OnKernel:
 
     machine: MachineTarget
     version: str | None = None
-    """`6.1`; None: the newest that is built."""
+    """`6.1`, or `6.1.192` (`spindle.lab.kernel.current`)."""
     is_modelled = True
     place = None
     several = None
@@ -98,12 +98,12 @@ class OnKernel:
 
 
 def on_kernel(target: Target, version: str | None, where: str = "`kernel=`") -> OnKernel:
-    """The machine under the kernel of this version (`6.1`; `newest`). Raises Usage, which begins with `where`, if it is
-    not a modelled one.
+    """The machine under the kernel of this version (`6.1`; `default`). Raises Usage, which begins with `where`, if the
+    target is not a modelled machine.
     """
     if not isinstance(target, MachineTarget):
         raise Usage(f"{where}: {target.asked} is not a modelled machine; give a machine file, or leave it out")
-    return OnKernel(target, None if version == NEWEST else version)
+    return OnKernel(target, None if version == DEFAULT else version)
 
 
 @dataclass

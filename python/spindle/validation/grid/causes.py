@@ -5,12 +5,7 @@ from __future__ import annotations
 from spindle.validation.grid.outcomes import PointOutcomes
 from spindle.validation.grid.points import CHUNK_KIB
 
-CLOCK_NS = 256
-"""Virtual time that a reading of the clock takes in the lab."""
-READINGS_OF_A_PAGE = 4
-"""At most, for a page of a member: a bio and its request, begin and end."""
 RETRIED = "a read that finds no free request at once (REQ_NOWAIT) is repeated through the stripe cache, page by page"
-CLOCK = "the lab's clock: its readings for each page of a stripe take longer than the difference"
 BFQ = "bfq is modelled in part: no injection, no soft real-time queues, no estimate of the drive's rate"
 PIECES = "io_uring hands a request longer than a chunk to a worker, which sleeps at the first full queue"
 COPIES = "threads begin in another order, and so the copies that they read are others"
@@ -23,10 +18,6 @@ def cause(both: PointOutcomes) -> str:
     parity = point.level in ("raid5", "raid6")
     if parity and exact.at_drives["reads"] > 1.5 * fast.at_drives["reads"] + 100 * point.drives:
         return RETRIED
-    pages = point.size_kib // 4
-    least_ns = READINGS_OF_A_PAGE * CLOCK_NS * pages * 2
-    if parity and "write" in exact.operations and 0 < exact.mean_ns - fast.mean_ns < least_ns:
-        return CLOCK
     if point.level == "raid1" and point.threads and point.operation == "read":
         return COPIES
     if point.scheduler == "bfq":

@@ -27,7 +27,7 @@ class LabRunner:
     is_exact = True
 
     def __init__(self, version: str | None = None, jobs: int = 1) -> None:
-        """`version`: of the kernel, the newest that is built unless given. Raises LabMissing."""
+        """`version`: of the kernel (`lab.kernel.current`). Raises LabMissing."""
         self.name = f"lab (Linux {kernel.current(version=version).version})"
         self.jobs = jobs
         self._version = version
@@ -54,6 +54,7 @@ class LabRunner:
             programs=self._programs,
             is_traced=True,
             version=self._version,
+            clock_reading_ns=steps.CLOCK_READING_NS,
         )
         if outcome.status or outcome.trace is None:
             said = out[True].decode(errors="replace").strip().splitlines() or ["no message"]

@@ -37,8 +37,10 @@ _PRINTED = (
 """Attributes that were printed before each measurement, each by a process: they move its begin."""
 _MIXES = ("mix", "mixw")
 _LATER = (*_MIXES, "prio")
+CLOCK_READING_NS = 256
+"""A reading of the clock took so long: User Mode Linux was unchanged."""
 _READINGS, _READINGS_RAID1, _READINGS_LATER = 16, 15, 51
-"""Readings of the clock, 256 ns each, before the measurement; the last for loads of `_LATER`. Its place in a timer
+"""Readings of the clock before the measurement; the last for loads of `_LATER`. Its place in a timer
 tick decides which request a tick delays, and between threads that race. The numbers are fitted: with them digests of
 measured traces are met.
 """
