@@ -14,7 +14,7 @@ extra = $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.tom
 
 AGENT  := build/spindle-agent
 
-.PHONY: help quick agent lab lab-defaults lab-grid lab-rebuild recipes review coverage lines test test-rust test-python lint generate docs pages format bench bench-engine bench-agreement bench-bonnie bench-fsync bench-lab lab-exact lab-maps lab-cuts lab-equal fuzz-fio bench-library bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance bench-serve bench-tune bench-assess bench-fleet bench-reliability knob-effects deny fuzz mutants release setup clean questions
+.PHONY: help quick agent lab lab-defaults lab-grid lab-rebuild recipes review coverage lines test test-rust test-python lint generate docs pages format bench bench-engine bench-agreement bench-bonnie bench-fsync bench-lab lab-exact lab-maps lab-cuts lab-equal fuzz-fio bench-library bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance bench-serve bench-tune bench-tune-kills bench-assess bench-fleet bench-reliability knob-effects deny fuzz mutants release setup clean questions
 
 SECONDS ?= 60
 CRATE ?= array
@@ -144,8 +144,11 @@ lab-equal: $(VENV)/built ## runs of the lab must be equal: arrays, file systems 
 bench-sim: ## simulated requests a second on one core, against the goals
 	cargo bench -p spindle-sim --bench sim -- $(ARGS)
 
-bench-tune: $(VENV)/built ## true regret of the settings that a search chooses, beside random search: ARGS are passed on
+bench-tune: $(VENV)/built $(VENV)/bench-tools ## settings that a search recommends against the known best, beside random search, TPE and SMAC: ARGS are passed on
 	$(BIN)/python benches/tune.py $(ARGS)
+
+bench-tune-kills: setup ## searches killed at 50 random points: settings back, no trial twice, the same decision (needs root): ARGS are passed on
+	$(BIN)/python benches/tune_kills.py $(ARGS)
 
 bench-fleet: setup $(VENV)/built $(AGENT) ## kills of agent, ssh and `spindle fleet` at 200 random points (root): ARGS are passed on
 	$(BIN)/python benches/fleet.py $(ARGS)
@@ -231,6 +234,10 @@ $(VENV)/test-tools: pyproject.toml $(VENV)/bin/python
 
 $(VENV)/docs-tools: pyproject.toml $(VENV)/bin/python
 	$(BIN)/pip install --quiet $(call extra,docs)
+	@touch $@
+
+$(VENV)/bench-tools: pyproject.toml $(VENV)/bin/python
+	$(BIN)/pip install --quiet $(call extra,bench)
 	@touch $@
 
 $(VENV)/lint-tools: pyproject.toml $(VENV)/bin/python
