@@ -112,7 +112,11 @@ def _of_each_phase(names: Sequence[str], found: Mapping[str, float]) -> list[str
 
 
 def _of_run(record: RunRecord) -> dict[str, float]:
-    figures = record.figures
+    return of_figures(record.figures) | _of_device(record.counters)
+
+
+def of_figures(figures: Figures) -> dict[str, float]:
+    """Every metric of the figures of one run, without those of devices."""
     found = dict(_operations("", figures.streams))
     requests = figures.requests
     if requests:
@@ -135,7 +139,7 @@ def _of_run(record: RunRecord) -> dict[str, float]:
                 found |= {f"{stream.name}/iops": stream.iops}
                 found |= {f"{stream.name}/bytes_per_s": stream.bytes_per_s} if _moves([stream]) else {}
             found |= dict(_operations(f"{stream.name}/", [stream]))
-    return found | _of_device(record.counters)
+    return found
 
 
 def _commits(record: RunRecord) -> Iterator[tuple[str, float]]:
