@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from spindle.base.commands import given, shell
 from spindle.campaign.cells import cell_of
 from spindle.campaign.execution import CheckedPlan, RunOptions, made_ready
 from spindle.campaign.plan import Method
@@ -320,7 +321,8 @@ def used(found: Tuning, after: Aftermath) -> str:
     if files:
         write(files, after.root)
         names = ", ".join(str(one.path) for one in files)
-        said.append(f"Written, for every boot: {names}. `spindle knobs persist --remove` takes it away again.")
+        removes = shell("spindle", "knobs", "persist", *given(remove=True))
+        said.append(f"Written, for every boot: {names}. `{removes}` takes it away again.")
     elif after.apply:
         said.append(f"`spindle knobs persist {words}` sets it at every boot.")
     return " ".join(said)
