@@ -93,7 +93,7 @@ def test_the_page_has_a_table_and_a_plot_and_json_the_same(tmp_path: Path, invok
 
 @pytest.mark.parametrize(
     ("also", "complaint"),
-    [("read.p99", "write for example minimise read.p99"), ("minimise read.p88", "no metric"),
+    [("read.p99", "write for example minimise read.p99"), ("minimise read.tail", "no metric"),
      ("maximise iops", "is the goal already")],
 )  # fmt: skip
 def test_a_wrong_objective_is_one_line(also: str, complaint: str) -> None:
