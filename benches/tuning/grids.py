@@ -86,7 +86,7 @@ GRIDS = (
     Grid("nvme", "one-nvme", "mixed", ("scheduler=none,mq-deadline,bfq,kyber", "nr_requests=32,128,512",
          "queue_depth=8,64,512", "options.depth=1..64")),
     Grid("writes", "ten-sata-raid10", "randomio", ("scheduler=noop,deadline,cfq", "array.layout=n2,f2,o2",
-         "queue_depth=1,4,8,16,31", "array.chunk=4KiB..1MiB"), {},
+         "queue_depth=1,4,16,31", "array.chunk=4KiB..1MiB"), {},
          ("options.size=64KiB", "options.write_fraction=0.6")),
     Grid("stream", "four-sata-md", "sdd-read", ("scheduler=noop,deadline,cfq", "max_sectors_kb=32,128,512",
          "array.chunk=4KiB..1MiB", "options.size=16KiB,128KiB,1MiB"), {"maximise": "bytes_per_s"}),
