@@ -61,8 +61,8 @@ class Model:
                 continue  # settings that the model does not have
         texts = _core.simulate_many([(machine, load.core) for _, machine, load in runs])
         found: list[Expected] = [(None,) * len(self.metrics)] * len(points)
-        for (at, _, _), text in zip(runs, texts, strict=True):
-            values = of_figures(read_figures(text).run)
+        for (at, _, load), text in zip(runs, texts, strict=True):
+            values = of_figures(load.spec, read_figures(text).run)
             found[at] = tuple(values.get(name) for name in self.metrics)
         return found
 
