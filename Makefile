@@ -148,8 +148,11 @@ lab-kills: $(VENV)/built ## kill Spindle at 40 random moments while labs run; no
 bench-sim: ## simulated requests a second on one core, against the goals
 	cargo bench -p spindle-sim --bench sim -- $(ARGS)
 
-bench-tune: $(VENV)/built ## true regret of the settings that a search chooses, beside random search: ARGS are passed on
+bench-tune: $(VENV)/built $(VENV)/bench-tools ## settings that a search recommends against the known best, beside random search, TPE and SMAC: ARGS are passed on
 	$(BIN)/python benches/tune.py $(ARGS)
+
+bench-tune-kills: setup ## searches killed at 50 random points: settings back, no trial twice, the same decision (needs root): ARGS are passed on
+	$(BIN)/python benches/tune_kills.py $(ARGS)
 
 bench-fleet: setup $(VENV)/built $(AGENT) ## kills of agent, ssh and `spindle fleet` at 200 random points (root): ARGS are passed on
 	$(BIN)/python benches/fleet.py $(ARGS)
@@ -235,6 +238,10 @@ $(VENV)/test-tools: pyproject.toml $(VENV)/bin/python
 
 $(VENV)/docs-tools: pyproject.toml $(VENV)/bin/python
 	$(BIN)/pip install --quiet $(call extra,docs)
+	@touch $@
+
+$(VENV)/bench-tools: pyproject.toml $(VENV)/bin/python
+	$(BIN)/pip install --quiet $(call extra,bench)
 	@touch $@
 
 $(VENV)/lint-tools: pyproject.toml $(VENV)/bin/python

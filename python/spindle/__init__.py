@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from spindle.library.settings import knobs
     from spindle.library.stack import capture, doctor, inspect
     from spindle.library.stores import Selection, Store, open_store, results
+    from spindle.library.tuning import tune
 
 __all__ = [
     "Assessment",
@@ -83,6 +84,7 @@ __all__ = [
     "serve_drive",
     "simulate",
     "sweep",
+    "tune",
     "verify",
 ]
 
@@ -109,6 +111,7 @@ _MODULES = {
     "library.settings": ("knobs",),
     "library.stack": ("capture", "doctor", "inspect"),
     "library.stores": ("Selection", "Store", "open_store", "results"),
+    "library.tuning": ("tune",),
 }
 _FROM = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -164,5 +167,6 @@ class _Package(type(sys)):  # type: ignore[misc]
 if not TYPE_CHECKING:
     campaign, doctor, inspect = _Function("campaign"), _Function("doctor"), _Function("inspect")
     knobs, monitor, report = _Function("knobs"), _Function("monitor"), _Function("report")
-    assess, fleet, run = _Function("assess"), _Function("fleet"), _Function("run")
+    assess, fleet = _Function("assess"), _Function("fleet")
+    run, tune = _Function("run"), _Function("tune")
     sys.modules[__name__].__class__ = _Package

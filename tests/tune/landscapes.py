@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from spindle.campaign.adaptive import SearchSchedule, Stage, Step
 from spindle.campaign.plan import Plan
 from spindle.campaign.source import read_plan
+from spindle.search.prior import Prior
 from spindle.search.space import Point
 from spindle.stats.compare import compare
 from spindle.stats.trial import Side, Trial
@@ -68,9 +69,10 @@ def searched(
     measure: Callable[[Levels, random.Random], float],
     drift: Callable[[int], float] = lambda block: 1.0,
     bounded: Callable[[Levels], tuple[float, ...]] = lambda levels: (),
+    prior: Prior | None = None,
 ) -> Outcome:
     """Carry out a search over a landscape: `measure` gives the result of a trial."""
-    schedule, steps, noise = SearchSchedule(plan), list[Step](), random.Random(f"noise {plan.seed}")
+    schedule, steps, noise = SearchSchedule(plan, prior), list[Step](), random.Random(f"noise {plan.seed}")
     while batch := schedule.next(steps):
         steps += [
             Step(one.stage, one.block, one.levels, measure(one.levels, noise) * drift(one.block), bounded(one.levels))

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import shutil
-import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-import spindle as spindle_api
 from spindle.knobs.catalogue import KNOBS, knob
 from spindle.knobs.tuned import RANGES, elevators_of
-from spindle.store import open_store
 from spindle.tune.levels import parsed, spaced
 from tests.program import Ended, ended, spindle, started
+from tests.queue import Queue
+from tests.tune.killed import LOAD, TUNER, killed, on_loop, points, search, twice
+from tests.workbench import Workbench
 
 FEW = ("--trials", "8", "--confirm", "4", "-q")
 DEADLINE_S = 120.0
@@ -59,52 +57,37 @@ def test_settings_that_do_nothing_are_kept(tune: Callable[..., Ended]) -> None:
     assert done.out.startswith("tune: keep what you have\n")
 
 
-def done_trials(store: Path) -> int:
-    """Trials of the campaign `killed` that are done, in a copy: the store itself is left to the search."""
-    copy = store.parent / "copy"
-    copy.mkdir(exist_ok=True)
-    try:
-        for file in (store, store.with_name(store.name + "-wal")):
-            shutil.copy(file, copy / file.name)
-        with open_store(str(copy / store.name)) as opened:
-            return sum(one.state == "done" for one in opened.campaigns.trials("killed"))
-    except (OSError, spindle_api.Error):
-        return 0
-    finally:
-        shutil.rmtree(copy)
+SAME = ("decision", "sentence", "reason", "winner", "trials", "change")
+MODELLED = ("six-sata-raid10", "randomio", "--only", "--knob", "array.layout=n2,f2,o2", "--knob", "queue_depth=1..32",
+            "--set", "options.seconds=0.2", "--trials", "10", "--confirm", "3", "--set", "search.race=3")  # fmt: skip
 
 
-def wait_for(store: Path, count: int) -> None:
-    """Wait until so many trials are done: in the screen, the search, the race."""
-    deadline = time.monotonic() + DEADLINE_S
-    while time.monotonic() < deadline:
-        if done_trials(store) >= count:
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"no {count} trials within {DEADLINE_S} s")
-
-
-def test_a_killed_search_goes_on_to_the_same_decision(tmp_path: Path) -> None:
-    wanted = ("six-sata-raid10", "randomio", "--only", "--knob", "array.layout=n2,f2,o2", "--knob", "queue_depth=1..32",
-              "--set", "options.seconds=0.5", "--trials", "16", "--confirm", "4", "-q")  # fmt: skip
-    whole = ended(started(*arguments_of(tmp_path, *wanted, "--name", "whole", "--json"), cwd=tmp_path), DEADLINE_S)
+def test_a_killed_search_goes_on_to_the_same_decision_while_others_read_its_store(tmp_path: Path) -> None:
+    whole = ended(search(tmp_path, *MODELLED, "--name", "whole"), DEADLINE_S)
     assert whole.status == 0, whole.err
-    process = started(*arguments_of(tmp_path, *wanted, "--name", "killed"), cwd=tmp_path)
-    resumed = [*arguments_of(tmp_path, "--resume", "killed"), "-q", "--json"]
-    for count in (3, 11, 26):
-        wait_for(tmp_path / "store.db", count)
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        process = started(*resumed, cwd=tmp_path)
-    done = ended(process, DEADLINE_S)
-    assert done.status == 0, done.err
-    first, second = json.loads(whole.out), json.loads(done.out)
-    for name in ("decision", "sentence", "winner", "trials", "change"):
-        assert first[name] == second[name]
-    with open_store(str(tmp_path / "store.db")) as store:
-        cells = [(one.block, json.dumps(one.cell, sort_keys=True)) for one in store.campaigns.trials("killed")]
-        assert len(set(cells)) == len(cells), "no trial twice"
-        assert store.campaigns.find("killed") is not None
+    found = killed(tmp_path, "killed", MODELLED, points(3, 28, seed=1))
+    assert found.ended.status == 0, found.ended.err
+    assert found.kills >= 2
+    for name in SAME:
+        assert whole.json[name] == found.ended.json[name]
+    assert twice(tmp_path, "killed") == []
+
+
+def test_a_killed_search_puts_settings_back_and_no_trial_runs_twice(bench: Workbench, tmp_path: Path) -> None:
+    device = bench.loop()
+    queue = Queue(Path(device).name)
+    before = queue.values()
+
+    def put_back() -> None:
+        assert spindle("restore").status == 0
+        assert queue.values() == before
+
+    found = killed(tmp_path, "killed", on_loop(tmp_path, device), points(3, 22, seed=2), put_back, (TUNER, LOAD, TUNER))
+    assert found.ended.status == 0, found.ended.err
+    assert found.kills == 2
+    assert queue.values() == before
+    assert twice(tmp_path, "killed") == []
+    assert found.ended.json["decision"] in ("better", "keep")
 
 
 def test_the_space_shows_ranges_classes_kernels_and_rules(tune: Callable[..., Ended]) -> None:

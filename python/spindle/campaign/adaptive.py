@@ -5,6 +5,7 @@ unchanged. Stages:
    trial is of the start, at a random place.
 2. `race`: the points with the largest expected gain, side by side with the start, in fresh blocks. Those with two modes
    are dropped.
+   Of several objectives there is no race: the points of the front are confirmed.
 3. `confirm`: the winner, the one with the largest expected gain of those left, against the start, in fresh blocks.
    These trials alone decide: they had no part in the choice.
 """
@@ -24,9 +25,11 @@ from spindle.campaign.order import Schedule
 from spindle.campaign.plan import Method, Order, Plan, Search
 from spindle.search import space as spaces
 from spindle.search.choice import ranked, simplified, unstable
+from spindle.search.front import Scored, front, mixed, scored, weights
+from spindle.search.prior import Prior
 from spindle.search.space import Axis, Point, Space
 from spindle.search.strategies import ExpectedImprovement, Grid, Random, Strategy
-from spindle.search.trials import Goal, TrialPoint
+from spindle.search.trials import Goal, TrialPoint, expected_merits
 
 STAGE = "stage"
 """Key of the stage in a trial's detail."""
@@ -55,6 +58,8 @@ class Step:
     value: float | None = None
     """The metric's value; None: no result."""
     bounded: tuple[float | None, ...] = ()
+    also: tuple[float | None, ...] = ()
+    """Values of the further objectives."""
 
 
 @dataclass
@@ -62,6 +67,8 @@ class SearchSchedule:
     """The schedule of a search plan."""
 
     plan: Plan
+    prior: Prior | None = None
+    """A model's expectation, see `campaign.prior`."""
     search: Search = field(init=False)
     space: Space = field(init=False)
     start: Point = field(init=False)
@@ -89,12 +96,16 @@ class SearchSchedule:
             case Method.RANDOM:
                 return Random(self.space, self.plan.seed)
             case Method.GUIDED:
-                return ExpectedImprovement(self.space, self.goal, self.plan.seed)
+                # Mixtures of objectives are larger the better they are.
+                goal = replace(self.goal, higher=True) if self.search.also else self.goal
+                return ExpectedImprovement(self.space, goal, self.plan.seed, self.prior)
 
     @property
     def most(self) -> int:
         """Largest number of trials."""
         search = self.search
+        if search.also:
+            return search.trials + search.confirm * (search.finalists + 1)
         return search.trials + search.race * (search.finalists + 1) + 2 * search.confirm
 
     def point(self, levels: Mapping[str, str]) -> Point:
@@ -121,6 +132,8 @@ class SearchSchedule:
         looked = [one for one in steps if one.stage in LOOKING]
         if len(looked) < self.search.trials and (batch := self._look(looked)):
             return batch
+        if self.search.also:
+            return self._confirm_front(steps)
         raced = [one for one in steps if one.stage is Stage.RACE]
         if not raced:
             return self._side_by_side(Stage.RACE, self.finalists(looked), self.search.race, steps)
@@ -148,9 +161,26 @@ class SearchSchedule:
             if found:
                 return found
             taken = {self.point(one.levels) for one in looked if one.block == block} | {self.start}
-            point = self.strategy.ask(self.tried(looked), taken)
+            point = self.strategy.ask(self._asked(looked), taken)
             return [Step(Stage.SEARCH, block, self.levels(point))] if point is not None else []
         return found
+
+    def _asked(self, looked: Sequence[Step]) -> list[TrialPoint]:
+        """The trials as the strategy sees them: of several objectives, a mixture that differs from trial to trial."""
+        if not self.search.also:
+            return self.tried(looked)
+        return mixed(self.scored(looked), weights(len(looked), 1 + len(self.search.also)))
+
+    def scored(self, steps: Sequence[Step]) -> list[Scored]:
+        """The trials with the merit of each objective."""
+        higher = [self.search.higher, *(one.higher for one in self.search.also)]
+        return scored(self.tried(steps), [(one.value, *one.also) for one in steps], higher)
+
+    def _confirm_front(self, steps: Sequence[Step]) -> list[Step]:
+        if any(one.stage is Stage.CONFIRM for one in steps):
+            return []
+        points = front(self.space, self.scored(steps), self.goal, self.start, self.search.finalists)
+        return self._side_by_side(Stage.CONFIRM, points, self.search.confirm, steps)
 
     def _place_of_start(self, block: int, size: int) -> int:
         last = min(size, self.search.trials - (block - 1) * size)
@@ -165,13 +195,16 @@ class SearchSchedule:
 
     @cached_property
     def _design(self) -> list[Point]:
+        if self.prior is not None:
+            merits = expected_merits(self.prior, self.prior.screened, self.goal)
+            return self.prior.design(self.space, self.search.screen, merits)
         return self.space.design(self.search.screen, f"{self.plan.seed}/screen")
 
     # --- race and confirmation ---
 
     def finalists(self, looked: Sequence[Step]) -> list[Point]:
         """The points with the largest expected gain."""
-        found = ranked(self.space, self.tried(looked), self.goal, self.start)
+        found = ranked(self.space, self.tried(looked), self.goal, self.start, prior=self.prior)
         return [point for point, _ in found[: self.search.finalists]]
 
     def dropped(self, steps: Sequence[Step]) -> list[Point]:
@@ -191,8 +224,8 @@ class SearchSchedule:
         raced = {self.point(one.levels): None for one in before if one.stage is Stage.RACE}
         left = [point for point in raced if point not in self.dropped(before)]
         tried = self.tried(before)
-        found = ranked(self.space, tried, self.goal, self.start, left)
-        return simplified(self.space, tried, self.goal, self.start, found[0][0]) if found else None
+        found = ranked(self.space, tried, self.goal, self.start, left, self.prior)
+        return simplified(self.space, tried, self.goal, self.start, found[0][0], self.prior) if found else None
 
     def _side_by_side(self, stage: Stage, points: Sequence[Point], count: int, steps: Sequence[Step]) -> list[Step]:
         if not points:

@@ -6,21 +6,23 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from spindle import _core
 from spindle.base import units
 from spindle.campaign import leftovers, order
-from spindle.campaign.adaptive import STAGE, SearchSchedule, Stage, Step
+from spindle.campaign.adaptive import LOOKING, STAGE, SearchSchedule, Stage, Step
 from spindle.campaign.ahead import Lookahead, ahead
 from spindle.campaign.cells import Cell, cell_of, cells_of, key_of, start_of
 from spindle.campaign.leftovers import RemovalFailed
 from spindle.campaign.order import Schedule
-from spindle.campaign.plan import Plan
+from spindle.campaign.plan import Limit, Plan
 from spindle.campaign.prepare import ReadyCell, Sources, prepare
+from spindle.campaign.prior import prior_of, stored_of
 from spindle.campaign.scratch import check_tools
 from spindle.campaign.source import read_plan
 from spindle.campaign.trial import SettingNotInForce, TrialResult, workshop
@@ -64,18 +66,25 @@ class CheckedPlan:
     plan: Plan
     sources: Sources
     prepared: Sequence[ReadyCell]
+    screened: Mapping[str, Any] | None = None
+    """Settings that the model of a search has screened, as stored when it was begun."""
 
     @property
     def schedule(self) -> Schedule:
         """The trials."""
         return Schedule(self.plan, [one.cell for one in self.prepared])
 
+    @cached_property
+    def search(self) -> SearchSchedule:
+        """The schedule of a search; settings are screened by its model."""
+        return search_of(self.plan, self.sources, self.screened)
+
     @property
     def first(self) -> list[order.Trial]:
         """The trials that are known in advance, in order."""
         if self.plan.search is None:
             return next(self.schedule.batches(lambda cell, blocks: []))
-        steps = SearchSchedule(self.plan).next([])
+        steps = self.search.next([])
         return [order.Trial(cell_of(self.plan, one.levels), one.block) for one in steps]
 
     @property
@@ -89,12 +98,18 @@ class CheckedPlan:
         return self.schedule.most if self.plan.search is None else SearchSchedule(self.plan).most
 
 
-def made_ready(plan: Plan, sources: Sources | None = None) -> CheckedPlan:
+def made_ready(plan: Plan, sources: Sources | None = None, screened: Mapping[str, Any] | None = None) -> CheckedPlan:
     """Check all cells. Raises Usage, KnobUsage, `_core.ConfigError`: one line."""
     if sources is None:
         is_file = plan.source.endswith(".toml")
         sources = Sources(Path(plan.source).absolute().parent if is_file else None)
-    return CheckedPlan(plan=plan, sources=sources, prepared=prepare(plan, cells_of(plan), sources))
+    return CheckedPlan(plan=plan, sources=sources, prepared=prepare(plan, cells_of(plan), sources), screened=screened)
+
+
+def search_of(plan: Plan, sources: Sources, screened: Mapping[str, Any] | None) -> SearchSchedule:
+    """The schedule of a search, with its model. Raises Usage."""
+    schedule = SearchSchedule(plan)
+    return replace(schedule, prior=prior_of(plan, schedule.space, sources, screened))
 
 
 # --- begin and resume ------------------------------------------------------------------------------------------
@@ -103,12 +118,13 @@ def made_ready(plan: Plan, sources: Sources | None = None) -> CheckedPlan:
 def begin(ready: CheckedPlan, store: Store, name: str | None = None) -> Campaign:
     """Store the campaign with the known trials. Raises StoreUsage if the given name is taken."""
     plan = ready.plan
-    first = _planned(ready.first) if plan.search is None else _steps(SearchSchedule(plan).next([]))
+    first = _planned(ready.first) if plan.search is None else _steps(ready.search.next([]))
     detail = {
         "plan": plan.name,
         "source": plan.source,
         "assignments": list(plan.assignments),
         "sources": ready.sources.texts,
+        "screened": stored_of(ready.search.prior) if plan.search is not None else None,
     }
     return store.campaigns.create(
         name or _free_name(store, plan.name), plan=plan.text, seed=plan.seed, trials=first, detail=detail
@@ -137,9 +153,10 @@ def reopened(campaign: Campaign, store: Store) -> CheckedPlan:
     try:
         plan = read_plan(campaign.plan, detail["source"], detail["plan"], detail["assignments"])
         sources = Sources(texts=dict(detail["sources"]))
+        screened = detail.get("screened")
     except (KeyError, TypeError):
         raise Usage(f"campaign {campaign.name}: was not made by `spindle campaign run`, so it cannot go on") from None
-    return made_ready(plan, sources)
+    return made_ready(plan, sources, screened)
 
 
 def latest(store: Store) -> Campaign:
@@ -219,18 +236,29 @@ def _steps(steps: Sequence[Step]) -> list[PlannedTrial]:
 
 
 def step_of(plan: Plan, trial: Trial, record: Record | None) -> Step:
-    """A trial of a search, with what its record says. Raises Usage if the record lacks the metric."""
+    """A trial of a search, with what its record says; that of a trial which broke a bound ends early. Raises Usage if
+    the record lacks the metric.
+    """
     assert plan.search is not None
     assert plan.trials.metric is not None
     stage, levels = Stage(trial.detail[STAGE]), trial.cell
     if record is None:
-        return Step(stage, trial.block, levels, None, tuple(None for _ in plan.search.limits))
+        return Step(
+            stage, trial.block, levels, None, (None,) * len(plan.search.limits), (None,) * len(plan.search.also)
+        )
     found = values(record)
-    for name in (plan.trials.metric, *(one.metric for one in plan.search.limits)):
+    for name in plan.searched:
         if name not in found:
             raise Usage(f"trials.metric: the results have no `{name}`; they have {', '.join(sorted(found))}")
     bounded = tuple(found[one.metric] for one in plan.search.limits)
-    return Step(stage, trial.block, levels, found[plan.trials.metric], bounded)
+    also = tuple(found[one.metric] for one in plan.search.also)
+    return Step(stage, trial.block, levels, found[plan.trials.metric], bounded, also)
+
+
+def ended_step(plan: Plan, trial: Trial, store: Store) -> Step:
+    """A trial of a search that has ended. One that failed and has a record broke a bound."""
+    has_figures = trial.run_id is not None and trial.state in ("done", "failed")
+    return step_of(plan, trial, store.record(trial.run_id) if has_figures and trial.run_id is not None else None)
 
 
 @dataclass
@@ -262,8 +290,8 @@ class _Run:
         for trial in self.held.trials():
             if trial.state == "done" and trial.run_id is not None and self._counts:
                 self._note(trial, self.store.record(trial.run_id))
-            elif trial.state in ("failed", "invalid"):
-                self._note_failure(trial)
+            elif trial.state in ("failed", "invalid") and self.ready.plan.search is not None:
+                self._steps[trial.number] = ended_step(plan, trial, self.store)
 
     @property
     def _counts(self) -> bool:
@@ -282,22 +310,30 @@ class _Run:
                 while (trial := self.held.next()) is not None:
                     prepared = self._prepared(trial)
                     seed = order.seed_of(plan, trial.block, trial.attempts)
-                    label = self._label(trial)
+                    label, limits = self._label(trial), self._limits(trial)
                     self._look_ahead(computed, trial)
                     begin = time.monotonic()
                     self._one(
                         trial,
-                        lambda prepared=prepared, seed=seed, label=label: (  # type: ignore[misc]
-                            computed.result(prepared, seed, self.watch, label) or shop.carry_out(prepared, seed, label)
+                        lambda prepared=prepared, seed=seed, label=label, limits=limits: (  # type: ignore[misc]
+                            computed.result(prepared, seed, self.watch, label)
+                            or shop.carry_out(prepared, seed, label, limits)
                         ),
                     )
                     self._clock.took(time.monotonic() - begin)
         self.watch.end()
 
+    def _limits(self, trial: Trial) -> Sequence[Limit]:
+        """Bounds that end a trial: only while the search looks around, and never one of the start."""
+        search = self.ready.plan.search
+        if search is None or trial.detail[STAGE] not in LOOKING or key_of(trial.cell) == self._start:
+            return ()
+        return search.limits
+
     def _batches(self) -> Iterator[None]:
         """Store the trials of each batch when it is their turn."""
         if self.ready.plan.search is not None:
-            yield from self._asked(SearchSchedule(self.ready.plan))
+            yield from self._asked(self.ready.search)
             return
         there = len(self.held.trials())
         for batch in self.ready.schedule.batches(self._values):
@@ -348,7 +384,9 @@ class _Run:
             self._reject(trial, "failed", str(error), None, again=again)
         else:
             reason = self._invalid(done.record)
-            if reason is not None:
+            if done.broken:
+                self._reject(trial, "failed", done.broken, done, again=False)
+            elif reason is not None:
                 self._reject(trial, "invalid", reason, done, again=again)
             else:
                 self.held.finish(trial, done.record, done.recording)
@@ -364,8 +402,9 @@ class _Run:
             recording=done.recording if done is not None else None,
             again=again,
         )
-        if not again:
-            self._note_failure(trial)
+        if not again and self.ready.plan.search is not None:
+            known = done.record if done is not None and done.broken else None
+            self._steps[trial.number] = step_of(self.ready.plan, trial, known)
         then = "again" if again else "given up"
         cell = ", ".join(self._prepared(trial).cell.levels.values())
         self.watch.say(f"spindle: trial {trial.number} ({cell}) {state}: {reason}; {then}")
@@ -376,10 +415,6 @@ class _Run:
         found = [*record.verdicts, *(one for run in runs for one in run.verdicts)]
         bad = [one for one in found if one.level is Level.INVALID and one.check not in tolerated]
         return f"{bad[0].check}: {bad[0].evidence}" if bad else None
-
-    def _note_failure(self, trial: Trial) -> None:
-        if self.ready.plan.search is not None:
-            self._steps[trial.number] = step_of(self.ready.plan, trial, None)
 
     def _note(self, trial: Trial, record: Any) -> None:
         if self.ready.plan.search is not None:

@@ -6,7 +6,7 @@ import re
 
 from spindle import _core
 from spindle.campaign.document import Table
-from spindle.campaign.plan import Limit, Method, Search, Trials
+from spindle.campaign.plan import Limit, Method, Objective, Search, Trials
 from spindle.run.errors import Usage
 from spindle.stats.names import Direction, known, metric, nearest
 
@@ -21,6 +21,7 @@ def search_of(table: Table, trials: Trials) -> Search:
     asked = table.choice("goal", _GOALS, "") if "goal" in table.left() else ""
     found = Search(
         higher=_higher(table, trials.metric, asked),
+        also=tuple(_objective(table, text, trials.metric) for text in table.words("also")),
         limits=tuple(_limit(table, text) for text in table.words("bounds")),
         method=Method(table.choice("method", list(Method), Method.GUIDED)),
         trials=table.integer("trials", 4, 10_000, Search.trials),
@@ -30,6 +31,7 @@ def search_of(table: Table, trials: Trials) -> Search:
         race=table.integer("race", 3, 100, Search.race),
         confirm=table.integer("confirm", 3, 1000, Search.confirm),
         worth=table.share("worth") or Search.worth,
+        prior=table.word("prior"),
     )
     table.finish()
     return found
@@ -42,6 +44,20 @@ def _higher(table: Table, name: str, asked: str) -> bool:
             table.fail("goal", f'neither more nor less of `{name}` is better by itself; write goal = "maximise"')
         return better is Direction.HIGHER
     return asked == "maximise"
+
+
+def _objective(table: Table, text: str, first: str) -> Objective:
+    """`minimise read.p99`."""
+    kind, _, name = text.partition(" ")
+    if kind not in _GOALS:
+        table.fail("also", f"{text}: write for example minimise read.p99")
+    try:
+        found = metric_of(name.strip())
+    except Usage as error:
+        table.fail("also", str(error))
+    if found == first:
+        table.fail("also", f"{text}: is the goal already; name another metric")
+    return Objective(metric=found, higher=kind == _GOALS[0])
 
 
 def _limit(table: Table, text: str) -> Limit:

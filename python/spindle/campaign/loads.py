@@ -160,8 +160,10 @@ def observe(
     watch: Watch,
     line: str,
     calm: QuietMachine | None = None,
+    ends: Callable[[Mapping[str, float]], bool] = lambda values: False,
 ) -> Observation:
-    """Let the load settle, check the machine, then measure. Raises RunFailed if the load fails, `NotQuiet` if the
+    """Let the load settle, check the machine, then measure; `ends` is given the device's figures so far, and may end
+    the interval. Raises RunFailed if the load fails, `NotQuiet` if the
     machine must be quiet and is not.
     """
     calm = calm or QuietMachine()
@@ -191,6 +193,8 @@ def observe(
             samples += _samples(first, last, fresh, label)
             last = fresh
             running.keep_running()
+            if ends(_device_values(device, first, last)):
+                break
         own_ns = max(0, own.user_ticks() - own_before) * 10**9 // os.sysconf("SC_CLK_TCK")
         during = machine.until_now(own_ns, devices, sampler, own.pids())
     after = machine_settings.settings_of(devices)
@@ -273,6 +277,13 @@ def _series(samples: Sequence[Sample], device: str) -> list[result.Sample]:
         for one in samples
         if one.device == device
     ]
+
+
+def _device_values(device: Device, first: diskstats.Snapshot, last: diskstats.Snapshot) -> dict[str, float]:
+    """The metrics of the device under test."""
+    deltas = diskstats.delta(first, last)
+    found = deltas[device.name].iostat() if device.name in deltas else {}
+    return {f"device.{name}": float(value) for name, value in found.items() if value is not None}
 
 
 def _whole(samples: Sequence[result.Sample], series: Sequence[result.Sample]) -> list[result.Sample]:

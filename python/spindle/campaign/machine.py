@@ -15,6 +15,8 @@ from spindle.knobs.catalogue import IOSCHED, knob
 from spindle.run.errors import Usage
 
 _EVERY = "*"
+_EQUIVALENT = ("scheduler", "nr_requests", "max_sectors_kb", "queue_depth", "stripe_cache_size", "write_cache")
+"""Knobs with a field of their own in `_of_knob`."""
 
 
 def with_fields(
@@ -67,6 +69,11 @@ def _members(inner: list[dict[str, Any]], which: str, where: str) -> list[dict[s
             f"{where}: the machine file has {len(inner)} of them; there are 0 to {len(inner) - 1}, or * for each"
         )
     return [inner[int(which)]]
+
+
+def has_equivalent(name: str) -> bool:
+    """True if a modelled machine has this knob."""
+    return name.startswith(IOSCHED) or name in _EQUIVALENT
 
 
 # --- knobs -----------------------------------------------------------------------------------------------------------

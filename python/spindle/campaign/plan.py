@@ -184,11 +184,21 @@ class Limit:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Objective:
+    """A further objective of a search."""
+
+    metric: str
+    higher: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class Search:
     """A search for the best combination. The baseline of the design is the start."""
 
     higher: bool = True
     """True if more of `trials.metric` is better."""
+    also: tuple[Objective, ...] = ()
+    """Further objectives beside `trials.metric`: the search finds a front."""
     limits: tuple[Limit, ...] = ()
     method: Method = Method.GUIDED
     trials: int = 48
@@ -205,6 +215,8 @@ class Search:
     """Trials of the winner and of the start that decide."""
     worth: float = 0.01
     """Smallest relative gain that is worth a change."""
+    prior: str | None = None
+    """A modelled machine: the target as a model, which screens settings beforehand."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,6 +238,17 @@ class Plan:
     trials: Trials = field(default_factory=Trials)
     search: Search | None = None
     """Given if the design is a search."""
+
+    @property
+    def searched(self) -> list[str]:
+        """Metrics that a search reads: of the goal, of the bounds, of further objectives."""
+        assert self.search is not None
+        assert self.trials.metric is not None
+        return [
+            self.trials.metric,
+            *(one.metric for one in self.search.limits),
+            *(one.metric for one in self.search.also),
+        ]
 
     def factor(self, name: str) -> Factor:
         """The factor of that name."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from spindle.campaign import commands, scratch
+from spindle.campaign.bounds import BoundWatch
 from spindle.campaign.loads import RunningLoad, loads, observe
-from spindle.campaign.plan import Load
+from spindle.campaign.plan import Limit, Load
 from spindle.campaign.prepare import ReadyCell
 from spindle.host.signals import Stopped
 from spindle.host.testfile import TestFile
@@ -39,6 +40,8 @@ class TrialResult:
 
     record: Record
     recording: Recording | None = None
+    broken: str = ""
+    """The bound that it broke, so that it was ended; empty: it ran to its end."""
 
 
 class SettingNotInForce(RunFailed):
@@ -59,8 +62,10 @@ class TrialContext:
     _load: Callable[[Load, str, Mapping[str, str]], RunningLoad]
     _files: dict[tuple[str, int], TestFile]
 
-    def carry_out(self, prepared: ReadyCell, seed: int, label: str) -> TrialResult:
-        """Run a trial. Raises RunFailed, `_core.RunError`, TargetError; Stopped."""
+    def carry_out(self, prepared: ReadyCell, seed: int, label: str, limits: Sequence[Limit] = ()) -> TrialResult:
+        """Run a trial; it is ended if it breaks one of `limits`. Raises RunFailed, `_core.RunError`, TargetError;
+        Stopped.
+        """
         if prepared.on.is_modelled:
             return TrialResult(simulated(prepared, seed, self.engine_options, self.watch, label))
         with ExitStack() as stack:
@@ -71,25 +76,31 @@ class TrialContext:
             stack.enter_context(
                 commands.around(self.campaign, settings.setup, settings.teardown, prepared.target, environment)
             )
+            bounds = BoundWatch(limits)
             if prepared.load is not None:
                 running = self._load(prepared.load, prepared.target, environment)
                 with calm_machine(Path(prepared.target), self.preflight_options, self.watch) as calm:
                     observed = observe(
-                        running, prepared.load, prepared.target, prepared.cell.label, seed, self.watch, label, calm
-                    )
-                return TrialResult(calm.outcome_in(observed.record), observed.recording)
-            return TrialResult(self._measured(prepared, seeded(prepared, seed), made, label))
+                        running, prepared.load, prepared.target, prepared.cell.label, seed, self.watch, label, calm,
+                        bounds.look,
+                    )  # fmt: skip
+                return TrialResult(calm.outcome_in(observed.record), observed.recording, bounds.reason)
+            record = self._measured(prepared, seeded(prepared, seed), made, label, bounds)
+            return TrialResult(record, broken=bounds.reason)
 
-    def _measured(self, prepared: ReadyCell, workload: ResolvedWorkload, made: _Made, label: str) -> Record:
+    def _measured(
+        self, prepared: ReadyCell, workload: ResolvedWorkload, made: _Made, label: str, bounds: BoundWatch
+    ) -> Record:
         file, sized = made
+        options = bounds.watching(self.engine_options, workload)
         consent = self.consent if file is None and prepared.writes else NO_CONSENT
         with (
             calm_machine(prepared.on.place, self.preflight_options, self.watch) as calm,
-            prepared.on.open(workload, self.watch, Opening(consent, self.engine_options, calm, file, sized)) as opened,
+            prepared.on.open(workload, self.watch, Opening(consent, options, calm, file, sized)) as opened,
         ):
             if file is None and prepared.writes:
                 self._consented()
-            record = _whole(opened, workload, label)
+            record = _whole(opened, workload, label, bounds)
         return calm.outcome_in(record)
 
     def _consented(self) -> None:
@@ -175,9 +186,11 @@ def seeded(prepared: ReadyCell, seed: int) -> ResolvedWorkload:
     return prepared.workload.with_overrides([("seed", str(seed))])
 
 
-def _whole(opened: LoadRunner, workload: ResolvedWorkload, label: str) -> RunRecord | PhasesRecord:
-    """Run the whole trial; raises if it was cut short."""
+def _whole(
+    opened: LoadRunner, workload: ResolvedWorkload, label: str, bounds: BoundWatch | None = None
+) -> RunRecord | PhasesRecord:
+    """Run the whole trial; raises if it was cut short, but by a bound."""
     done = phases.whole(opened, workload, label)
-    if done.stopped:
+    if done.stopped and not (bounds is not None and bounds.reason):
         raise Stopped(signal.SIGINT)
     return done.record

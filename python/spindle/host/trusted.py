@@ -47,17 +47,16 @@ def _of_chosen() -> _Rule:
 
 def open_own(path: Path, *, appending: bool = False) -> int:
     """Open an obeyed file to read it, or to append to it as well. Raises UntrustedFile, or OSError."""
-    return _open(path, appending, _of_state())
+    return _open(path, os.O_RDWR if appending else os.O_RDONLY, _of_state())
 
 
-def _open(path: Path, appending: bool, rule: _Rule) -> int:
+def _open(path: Path, access: int, rule: _Rule) -> int:
     if path.is_symlink():
         raise UntrustedFile(
             f"{path}: is a symbolic link and is not followed; put the file itself there, or remove the link"
         )
     # O_NONBLOCK: a pipe at that path must not block us.
-    flags = os.O_RDWR if appending else os.O_RDONLY
-    fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    fd = os.open(path, access | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     if (why := _distrusted(os.fstat(fd), rule)) is not None:
         os.close(fd)
         raise UntrustedFile(f"{path}: {why}")
@@ -76,21 +75,21 @@ def read_own(path: Path) -> bytes:
 
 
 def check_chosen(path: Path) -> None:
-    """Check a file that a person chose to be obeyed: only trusted users can write to it or replace it. Raises
-    UntrustedFile or OSError."""
-    os.close(_open_chosen(path))
+    """Check a file that a person chose to be obeyed: only trusted users can write to it or replace it. The locks that
+    this process has on it stay (`O_PATH`; closing any other descriptor drops them, fcntl_locking(2)). Raises
+    UntrustedFile or OSError.
+    """
+    rule = _of_chosen()
+    _check_way(path.parent, rule)
+    os.close(_open(path, os.O_PATH, rule))
 
 
 def read_chosen(path: Path) -> bytes:
     """Content of such a file. Raises UntrustedFile or OSError."""
-    with open(_open_chosen(path), "rb") as file:
-        return file.read()
-
-
-def _open_chosen(path: Path) -> int:
     rule = _of_chosen()
     _check_way(path.parent, rule)
-    return _open(path, False, rule)
+    with open(_open(path, os.O_RDONLY, rule), "rb") as file:
+        return file.read()
 
 
 def make_folder(path: Path) -> list[Path]:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from spindle.base.commands import given, shell
 from spindle.host.devices import HERE, Machine, by_name, text_of, world_wide_name
@@ -35,6 +36,7 @@ _LATE = ("loop", "md", "dm")
 class BootFile:
     """A boot file to be written."""
 
+    kind: Literal["udev", "sysctl", "tuned"]
     path: Path
     body: str
     sets: Mapping[str, str]
@@ -94,7 +96,7 @@ def _rule(place: KnobFolder, wanted: Sequence[Setting], root: Path, machine: Mac
     parts = [f'ACTION=="{"add|change" if late else "add"}"', 'SUBSYSTEM=="block"', 'ENV{DEVTYPE}=="disk"', match]
     for address, value in sets.items():
         parts.append(f'ATTR{{{_attribute(place, address)}}}="{value}"')
-    return BootFile(path, f"# {comment}\n{', '.join(parts)}\n", sets)
+    return BootFile("udev", path, f"# {comment}\n{', '.join(parts)}\n", sets)
 
 
 def _attribute(place: KnobFolder, address: str) -> str:
@@ -119,7 +121,7 @@ def _sysctl(wanted: Sequence[Setting], root: Path) -> BootFile:
     path = root / _SYSCTL
     sets = _merged(path, wanted)
     lines = [f"{_sysctl_name(address)} = {value}" for address, value in sets.items()]
-    return BootFile(path, "\n".join(lines) + "\n", sets)
+    return BootFile("sysctl", path, "\n".join(lines) + "\n", sets)
 
 
 def _sysctl_name(address: str) -> str:
@@ -152,7 +154,7 @@ def _tuned(wanted: Sequence[Setting], root: Path) -> BootFile:
     for section, options in sections.items():
         if options:
             lines += ["", f"[{section}]", *options]
-    return BootFile(path, "\n".join(lines) + "\n", sets)
+    return BootFile("tuned", path, "\n".join(lines) + "\n", sets)
 
 
 # --- files -----------------------------------------------------------------------------------------------------------

@@ -9,13 +9,13 @@ from spindle.formats import read
 from spindle.result.document import Unreadable
 from spindle.run.errors import Usage
 from spindle.store import Store, open_store
-from spindle.store.connection import HEADER
+from spindle.store.connection import is_database
 from spindle.store.place import POSTGRES
 
 
 def take_in(store: Store, place: str, tags: Sequence[str], form: str | None = None) -> str:
     """Import `place` and return one line about it."""
-    if place.startswith(POSTGRES) or _is_database(Path(place)):
+    if place.startswith(POSTGRES) or is_database(Path(place)):
         return _store(store, place, tags)
     path = Path(place)
     if path.is_dir():
@@ -23,14 +23,6 @@ def take_in(store: Store, place: str, tags: Sequence[str], form: str | None = No
     before = store.count()
     ids = store.add_all(read(path, form), tags=tags, source=place)
     return f"{place}: {', '.join(ids)}{'' if store.count() > before else ', already stored'}"
-
-
-def _is_database(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return file.read(len(HEADER)) == HEADER
-    except OSError:
-        return False  # the reader's error says why
 
 
 def _store(store: Store, place: str, tags: Sequence[str]) -> str:

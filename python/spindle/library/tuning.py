@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
+from spindle.base.commands import given, shell
 from spindle.campaign.cells import cell_of
 from spindle.campaign.execution import CheckedPlan, RunOptions, made_ready
 from spindle.campaign.plan import Method
@@ -16,9 +18,14 @@ from spindle.campaign.source import read_plan
 from spindle.host.signals import unwinding_here
 from spindle.knobs import asking
 from spindle.knobs.catalogue import IOSCHED
+from spindle.knobs.persist import BootFile, drafts, write
 from spindle.knobs.session import Session, Setting
+from spindle.library.arguments import public
 from spindle.library.campaigns import Name, beginning, carried_out, resuming, to_resume
+from spindle.library.options import consent_of, engine_of, preflight_of, text_of
+from spindle.library.session import Progress, watched
 from spindle.library.shown import Printable
+from spindle.library.stores import Store
 from spindle.run.errors import Usage
 from spindle.run.resolve import resolve
 from spindle.run.targets import on_kernel, parse
@@ -47,6 +54,10 @@ class SpaceOptions:
     allow: Sequence[str] = ()
     kernel: bool = False
     """A modelled machine under the real kernel."""
+    machine: Name | None = None
+    """A model of the target, which screens the settings; a modelled target is its own."""
+    model: bool = True
+    """False: no model."""
 
 
 def space_of(target: Name, workload: Name | None, load: str | None, options: SpaceOptions) -> TuneSpace:
@@ -68,10 +79,10 @@ def planned(
     load: str | None,
     options: SpaceOptions,
     *,
-    maximise: str | None = None,
-    minimise: str | None = None,
+    maximise: str | Sequence[str] = (),
+    minimise: str | Sequence[str] = (),
     bounds: Sequence[str] = (),
-    trials: int = Effort.trials,
+    trials: int | None = Effort.trials,
     confirm: int = Effort.confirm,
     method: str = Effort.method,
     seed: int = Effort.seed,
@@ -81,9 +92,9 @@ def planned(
     """The plan of a search, every level of it checked. Raises errors of one line."""
     if (workload is None) == (load is None):
         raise Usage("give a workload, or a command with `load=`: one of them")
-    if load is not None and maximise is None and minimise is None:
+    if load is not None and not maximise and not minimise:
         raise Usage("`load=`: which figure of the device? give `maximise=`, for example device.r/s")
-    goal = goal_of(maximise, minimise, bounds)
+    goal = goal_of(_several(maximise), _several(minimise), bounds)
     text = plan_text(
         target=os.fspath(target),
         workload=os.fspath(workload) if workload is not None else None,
@@ -92,8 +103,24 @@ def planned(
         dimensions=space_of(target, workload, load, options).dimensions,
         goal=goal,
         effort=Effort(trials=trials, confirm=confirm, method=Method(method), seed=seed),
+        machine=_machine(target, load, options) if method == Method.GUIDED and not goal.also else None,
     )
     return made_ready(read_plan(text, NAME, name, assignments))
+
+
+def _several(names: str | Sequence[str]) -> Sequence[str]:
+    return [names] if isinstance(names, str) else names
+
+
+def _machine(target: Name, load: str | None, options: SpaceOptions) -> str | None:
+    if options.machine is not None:
+        if not options.model:
+            raise Usage("`machine=` names a model, `model=False` wants none: one of them")
+        if load is not None:
+            raise Usage("`machine=`: a model cannot run a command; leave it out, or give a workload")
+        return os.fspath(options.machine)
+    name = os.fspath(target)
+    return name if options.model and load is None and parse(name).is_modelled else None
 
 
 class TuningResult(Printable):
@@ -134,67 +161,186 @@ class TuneSpace(Printable):
         return of_space(self.dimensions, style)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Aftermath:
+    """The use of a recommendation."""
+
+    apply: bool = False
+    """Leave the recommended knobs in force."""
+    persist: Sequence[str] = ()
+    """Files that set them at every boot: `PERSISTS`."""
+    root: Path = Path("/")
+    """Folder below which these files are written."""
+
+
+PUT_BACK = Aftermath()
+PERSISTS = ("udev", "sysctl", "tuned")
+
+
+@public
+def tune(
+    target: Name | None = None,
+    workload: Name | None = None,
+    *,
+    load: str | None = None,
+    maximise: str | Sequence[str] = (),
+    minimise: str | Sequence[str] = (),
+    bounds: Sequence[str] = (),
+    knobs: Mapping[str, str] | None = None,
+    only: bool = False,
+    allow: Sequence[Literal["durability", "memory"]] = (),
+    kernel: bool = False,
+    machine: Name | None = None,
+    model: bool = True,
+    trials: int | None = None,
+    confirm: int = Effort.confirm,
+    method: Literal["guided", "random", "grid"] = "guided",
+    seed: int = Effort.seed,
+    changes: Mapping[str, object] | None = None,
+    name: str = NAME,
+    resume: str | None = None,
+    apply: bool = False,
+    persist: Sequence[Literal["udev", "sysctl", "tuned"]] = (),
+    store: Store | Name | None = None,
+    erase: Name | None = None,
+    erase_signature: str | None = None,
+    erase_stacked: bool = False,
+    erase_shared: bool = False,
+    confirm_erase: Callable[[str], bool] | None = None,
+    engine: Literal["auto", "io_uring", "pread"] = "auto",
+    cpus: Sequence[int] | None = None,
+    strict: bool = False,
+    wait_idle: float = 0.0,
+    quiet_machine: bool = False,
+    progress: Progress = False,
+) -> TuningResult:
+    """Search the best settings of a target for a workload, as `spindle tune`; everything is put back.
+
+    `knobs`: ranges of settings, `{"nr_requests": "16..1024", "options.depth": "1..64"}`; `only`: no others. `bounds`:
+    `["read.p99<20ms"]`. Several metrics to `maximise` and `minimise` give a front. `machine`: a model of the target,
+    which screens the settings first; a modelled target is its own, unless `model` is False. `changes`: keys of the
+    plan. `resume`: go on with the search of this name, or read its decision again. `apply`: leave the best settings in
+    force. `persist`: write the files that set them at every boot. The rest is as of `spindle.campaign`.
+
+    Raises `spindle.Error`; Ctrl-C too ends with one, and `resume` goes on.
+    """
+    means = RunOptions(
+        consent=consent_of(erase, erase_signature, erase_stacked, erase_shared, confirm_erase),
+        engine_options=engine_of(engine=engine, cpus=cpus),
+        preflight_options=preflight_of(strict=strict, wait_idle=wait_idle, quiet_machine=quiet_machine),
+    )
+    after = Aftermath(apply=apply, persist=persist)
+    if resume is not None:
+        if target is not None:
+            raise Usage("`resume=` goes on with the target and the load of then; leave them out")
+        return resumed(resume, store, means, lambda: watched(progress), after)
+    if target is None:
+        raise Usage("tune what? give a device, a file, a folder or a modelled machine, and a workload")
+    ranges = [f"{knob}={text}" for knob, text in (knobs or {}).items()]
+    space = SpaceOptions(knobs=ranges, only=only, allow=allow, kernel=kernel, machine=machine, model=model)
+    ready = planned(
+        target, workload, load, space, maximise=maximise, minimise=minimise, bounds=bounds, trials=trials,
+        confirm=confirm, method=method, seed=seed, name=name,
+        assignments=[f"{key}={text_of(value)}" for key, value in (changes or {}).items()],
+    )  # fmt: skip
+    return tuned(ready, store, means, lambda: watched(progress), after)
+
+
 def tuned(
     ready: CheckedPlan,
-    store: Name | None,
+    store: Store | Name | None,
     means: RunOptions,
     watched: Callable[[], AbstractContextManager[Watch]],
-    keeps: bool = False,
+    after: Aftermath = PUT_BACK,
 ) -> TuningResult:
     """Carry out a search to its decision. Raises errors of one line."""
-    with open_store(store) as opened:
+    with _opened(store) as opened:
         start = beginning(ready, opened, None)
         with watched() as watch:
             found = carried_out(ready, opened, start, means, watch)
-        return _decided(found, opened, keeps)
+        return _decided(found, opened, after)
 
 
 def resumed(
     name: str,
-    store: Name | None,
+    store: Store | Name | None,
     means: RunOptions,
     watched: Callable[[], AbstractContextManager[Watch]],
-    keeps: bool = False,
+    after: Aftermath = PUT_BACK,
 ) -> TuningResult:
     """Go on with a search; of one that is done, its decision again. Raises errors of one line."""
-    with open_store(store, create=False) as opened:
+    with _opened(store, create=False) as opened:
         found, ready = to_resume(name, opened)
         if found.state != "done":
             with watched() as watch:
                 found = carried_out(ready, opened, resuming(found), means, watch)
-        return _decided(found, opened, keeps)
+        return _decided(found, opened, after)
 
 
-def _decided(campaign: Campaign, store: Stored, keeps: bool) -> TuningResult:
+@contextmanager
+def _opened(store: Store | Name | None, create: bool = True) -> Iterator[Stored]:
+    if isinstance(store, Store):
+        yield store.raw
+        return
+    with open_store(store, create=create) as opened:
+        yield opened
+
+
+def _decided(campaign: Campaign, store: Stored, after: Aftermath) -> TuningResult:
     found = tuning_of(campaign, store)
-    return TuningResult(found, applied(found, keeps))
+    return TuningResult(found, used(found, after))
 
 
-def applied(found: Tuning, keeps: bool) -> str:
-    """Leave the recommended knobs in force if `keeps`. Returns the sentence about the way there or back; empty if
-    nothing is recommended. Raises KnobRefusal or KnobUsage, and Usage where there is nothing to set.
+def used(found: Tuning, after: Aftermath) -> str:
+    """Leave the recommended knobs in force, write the files that do so at boot, as asked. Returns the sentence about
+    the way there or back; empty if nothing is recommended. Raises KnobRefusal or KnobUsage, and Usage where there is
+    nothing to set.
     """
+    if found.front and (after.apply or after.persist):
+        raise Usage("`apply=` and `persist=`: a front has no single best; `spindle knobs set` sets those you choose")
     if not found.changes:
         return ""
     target = parse(found.plan.always.target or "")
     if target.is_modelled:
-        if keeps:
-            raise Usage(f"`apply=`: {target.asked} is a modelled machine; there is nothing to set")
+        for name, asked in (("apply=", after.apply), ("persist=", after.persist)):
+            if asked:
+                raise Usage(f"`{name}`: {target.asked} is a modelled machine; there is nothing to set")
         return "A modelled machine has nothing to set: write these settings into its file."
     wanted = recommended(found)
-    words = [f"{one.address}={one.value}" for one in wanted]
     if not wanted:
         return "No knob is among these settings; everything was put back."
-    if not keeps:
-        return f"Everything was put back; `spindle knobs set {' '.join(words)}` sets it, `spindle restore` undoes that."
-    session = Session("set")
-    with unwinding_here(), session:
-        session.change(wanted)
-        session.keep()
-    return (
-        f"Set until the next boot: {', '.join(words)}. `spindle restore` puts back what was there; "
-        f"`spindle knobs persist {' '.join(words)}` sets it at every boot."
-    )
+    files = _boot_files(wanted, after)
+    words = " ".join(f"{one.address}={one.value}" for one in wanted)
+    said = [f"Everything was put back; `spindle knobs set {words}` sets it, `spindle restore` undoes that."]
+    if after.apply:
+        session = Session("set")
+        with unwinding_here(), session:
+            session.change(wanted)
+            session.keep()
+        said = [f"Set until the next boot: {words}. `spindle restore` puts back what was there."]
+    if files:
+        write(files, after.root)
+        names = ", ".join(str(one.path) for one in files)
+        removes = shell("spindle", "knobs", "persist", *given(remove=True))
+        said.append(f"Written, for every boot: {names}. `{removes}` takes it away again.")
+    elif after.apply:
+        said.append(f"`spindle knobs persist {words}` sets it at every boot.")
+    return " ".join(said)
+
+
+def _boot_files(wanted: Sequence[Setting], after: Aftermath) -> list[BootFile]:
+    """The files that were asked for. Raises KnobUsage or KnobRefusal, Usage if a kind has none of these settings."""
+    if not after.persist:
+        return []
+    every = drafts(wanted, after.root, "tuned" in after.persist)
+    found = []
+    for kind in dict.fromkeys(after.persist):
+        own = [one for one in every if one.kind == kind]
+        if not own:
+            names = ", ".join(one.address for one in wanted)
+            raise Usage(f"`persist=` {kind}: sets none of {names}; nothing was written")
+        found += own
+    return found
 
 
 def recommended(found: Tuning) -> list[Setting]:

@@ -7,9 +7,10 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from scipy.stats import f as fisher
 
+from spindle.search.prior import Prior
 from spindle.search.space import IGNORED, Point, Space
 from spindle.search.strategies import feasible
-from spindle.search.trials import Goal, TrialPoint, belief, merits
+from spindle.search.trials import Goal, TrialPoint, belief, is_relative, merits
 
 LEAST_SPREAD = 0.03
 """Standard deviation, relative, below which nobody would call settings unstable."""
@@ -19,6 +20,8 @@ DOUBT = 0.005
 """Probability that settings as stable as the others are called unstable by their spread alone."""
 GIVEN_UP = 0.1
 """Share of the expected gain that may be lost for fewer changes."""
+GIVEN_UP_AT_MOST = 0.005
+"""The most that may be lost, relative: a tenth of a large gain is much."""
 LIKELY = 0.5
 """Probability of meeting the bounds from which settings may be chosen."""
 _NEAREST = 8
@@ -44,19 +47,26 @@ def has_two_modes(values: Sequence[float], others: Sequence[Sequence[float]]) ->
 
 
 def ranked(
-    space: Space, trials: Sequence[TrialPoint], goal: Goal, start: Point, among: Collection[Point] | None = None
+    space: Space,
+    trials: Sequence[TrialPoint],
+    goal: Goal,
+    start: Point,
+    among: Collection[Point] | None = None,
+    prior: Prior | None = None,
 ) -> list[tuple[Point, float]]:
     """Points and their expected gain over the start, the best first: only gains, and only where the bounds are likely
-    to hold. `among`: these points; None: those tried and their neighbours.
+    to hold. `among`: these points; None: those tried and their neighbours, and those that a model has screened.
     """
-    found = belief(space, trials, goal)
+    found = belief(space, trials, goal, prior)
     if found is None:
         return []
     tried = list(dict.fromkeys(one.point for one in trials))
     if among is None:
         expected, _ = found.merit.at(tried)
         best = [tried[at] for at in np.argsort(-expected)[:_NEAREST]]
-        points = list(dict.fromkeys([*tried, *(other for point in best for other in space.neighbours(point))]))
+        screened = prior.screened if prior is not None else ()
+        near = (other for point in best for other in space.neighbours(point))
+        points = list(dict.fromkeys([*tried, *near, *screened]))
     else:
         points = list(among)
     points = [point for point in points if point != start]
@@ -82,14 +92,19 @@ def unstable(trials: Sequence[TrialPoint], points: Sequence[Point], goal: Goal) 
     ]
 
 
-def simplified(space: Space, trials: Sequence[TrialPoint], goal: Goal, start: Point, point: Point) -> Point:
+def simplified(
+    space: Space, trials: Sequence[TrialPoint], goal: Goal, start: Point, point: Point, prior: Prior | None = None
+) -> Point:
     """The point with as many settings as possible back at the start's, as long as no more than `GIVEN_UP` of the
-    expected gain is lost: settings that do not matter stay as they are.
+    expected gain is lost, and no more than `GIVEN_UP_AT_MOST` of the value: settings that do not matter stay as they
+    are.
     """
-    found = belief(space, trials, goal)
+    found = belief(space, trials, goal, prior)
     if found is None:
         return point
     most = GIVEN_UP * found.merit.contrast([point], [start])[0]
+    if is_relative(trials):
+        most = min(most, GIVEN_UP_AT_MOST)
     while True:
         simpler = [other for other in _towards(space, start, point) if feasible(found, [other])[0] >= LIKELY]
         lost = {other: found.merit.contrast([point], [other])[0] for other in simpler}

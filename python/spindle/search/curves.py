@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from spindle.search.process import Process
 from spindle.search.space import IGNORED, Point
 
-_SAMPLE = 64
+SAMPLE = 64
 """Points over which the other axes are averaged."""
 SURE = 1.959963984540054
 """Half the 95 % interval of a normal distribution, in standard deviations."""
@@ -47,10 +47,10 @@ class Influence:
         return self.low <= 0
 
 
-def influences(process: Process, at: Point, seed: int = 1) -> list[Influence]:
+def influences(process: Process, at: Point, seed: int = 1, sample: int = SAMPLE) -> list[Influence]:
     """Every axis, the one that matters most first."""
     by = random.Random(f"{seed}/curves")
-    others = [point for _ in range(_SAMPLE) if (point := process.space.draw(by)) is not None]
+    others = [point for _ in range(sample) if (point := process.space.draw(by)) is not None]
     found = [_influence(process, axis, at, others) for axis in range(len(process.space.axes))]
     return sorted(found, key=lambda one: -one.gain)
 

@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 from scipy.special import ndtr
 
+from spindle.search.prior import Prior
 from spindle.search.space import Numbers, Point, Space
 from spindle.search.trials import Belief, Goal, TrialPoint, belief
 
@@ -63,10 +64,11 @@ class ExpectedImprovement:
     space: Space
     goal: Goal
     seed: int
+    prior: Prior | None = None
 
     def ask(self, trials: Sequence[TrialPoint], taken: Collection[Point]) -> Point | None:
         by = random.Random(f"{self.seed}/guided/{len(trials)}")
-        found = belief(self.space, trials, self.goal)
+        found = belief(self.space, trials, self.goal, self.prior)
         if found is None:
             return _drawn(self.space, by, taken)
         candidates = [point for point in self._candidates(found, trials, by) if point not in taken]
@@ -81,6 +83,8 @@ class ExpectedImprovement:
         expected, _ = found.merit.at(tried)
         best = [tried[at] for at in np.argsort(-expected)[:_BEST]]
         near = [other for point in best for other in self.space.neighbours(point)]
+        if self.prior is not None:
+            return list(dict.fromkeys([*best, *near, *self.prior.screened]))
         far = [point for _ in range(MOST_CANDIDATES) if (point := self.space.draw(by)) is not None]
         return list(dict.fromkeys([*best, *near, *far]))[: 2 * MOST_CANDIDATES]
 

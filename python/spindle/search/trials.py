@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from spindle.search.process import Process, fitted
-from spindle.search.space import Point, Space
+from spindle.search.prior import Prior
+from spindle.search.process import Mean, Process, fitted, nothing
+from spindle.search.space import Numbers, Point, Space
 
 
 @dataclass(frozen=True)
@@ -48,23 +50,41 @@ def is_relative(trials: Sequence[TrialPoint]) -> bool:
 
 def merits(trials: Sequence[TrialPoint], goal: Goal) -> list[float | None]:
     """Values on the scale of the search, higher is better: logarithms of ratios."""
-    relative, sign = is_relative(trials), 1.0 if goal.higher else -1.0
-    return [None if one.value is None else sign * (math.log(one.value) if relative else one.value) for one in trials]
+    merit = _merit(is_relative(trials), goal)
+    return [None if one.value is None else merit(one.value) for one in trials]
 
 
-def belief(space: Space, trials: Sequence[TrialPoint], goal: Goal) -> Belief | None:
-    """Fit the trials; None: none has a value. A failed trial counts as the worst one, so that the search avoids it."""
+def expected_merits(prior: Prior, points: Sequence[Point], goal: Goal) -> Numbers:
+    """The model's values on the same scale, as ratios."""
+    return prior.of(0, points, _merit(True, goal))
+
+
+def _merit(relative: bool, goal: Goal) -> Callable[[float], float]:
+    sign = 1.0 if goal.higher else -1.0
+    return lambda value: sign * (math.log(value) if relative else value)
+
+
+def belief(space: Space, trials: Sequence[TrialPoint], goal: Goal, prior: Prior | None = None) -> Belief | None:
+    """Fit the trials; None: none has a value. A failed trial counts as the worst one, so that the search avoids it.
+    `prior`: a model's expectation, used where values are compared as ratios.
+    """
     found = merits(trials, goal)
     known = [value for value in found if value is not None]
     if not known:
         return None
     filled = [value if value is not None else min(known) for value in found]
     points, blocks = [one.point for one in trials], [one.block for one in trials]
-    margins = tuple(_margin(space, trials, at, *limit) for at, limit in enumerate(goal.limits))
-    return Belief(fitted(space, points, filled, blocks), margins)
+    margins = tuple(_margin(space, trials, at, limit, prior) for at, limit in enumerate(goal.limits))
+    mean = nothing
+    if prior is not None and is_relative(trials):
+        mean = partial(expected_merits, prior, goal=goal)
+    return Belief(fitted(space, points, filled, blocks, mean), margins)
 
 
-def _margin(space: Space, trials: Sequence[TrialPoint], at: int, limit: float, upper: bool) -> Process | None:
+def _margin(
+    space: Space, trials: Sequence[TrialPoint], at: int, bound: tuple[float, bool], prior: Prior | None
+) -> Process | None:
+    limit, upper = bound
     having = [(one, value) for one in trials if (value := one.bounded[at]) is not None]
     if not having:
         return None
@@ -74,9 +94,11 @@ def _margin(space: Space, trials: Sequence[TrialPoint], at: int, limit: float, u
         away = math.log(limit / value) if relative else limit - value
         return away if upper else -away
 
+    mean: Mean = nothing if prior is None or not relative else lambda points: prior.of(at + 1, points, margin)
     return fitted(
         space,
         [one.point for one, _ in having],
         [margin(value) for _, value in having],
         [one.block for one, _ in having],
+        mean,
     )

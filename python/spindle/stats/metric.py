@@ -25,7 +25,7 @@ from spindle.result.record import (
     TargetRecord,
 )
 from spindle.result.steady import steady_part
-from spindle.result.workload import Sequential, WorkloadStream
+from spindle.result.workload import Sequential, Workload, WorkloadStream
 from spindle.stats.cases import cases
 from spindle.stats.names import PERCENTILES, Direction, metric
 
@@ -112,7 +112,11 @@ def _of_each_phase(names: Sequence[str], found: Mapping[str, float]) -> list[str
 
 
 def _of_run(record: RunRecord) -> dict[str, float]:
-    figures = record.figures
+    return of_figures(record.workload, record.figures) | _of_device(record.counters)
+
+
+def of_figures(workload: Workload, figures: Figures) -> dict[str, float]:
+    """Every metric of the figures of one run of a workload, without those of devices."""
     found = dict(_operations("", figures.streams))
     requests = figures.requests
     if requests:
@@ -125,7 +129,7 @@ def _of_run(record: RunRecord) -> dict[str, float]:
         found |= dict(
             _latency("", [op.latency for stream in figures.streams for _, op in stream.ops()], _counts(figures))
         )
-    found |= dict(_commits(record))
+    found |= dict(_commits(workload, figures))
     if (part := steady_part(figures)) is not None:
         found |= {"steady.iops": part.iops, "steady.bytes_per_s": part.bytes_per_s}
         found |= {} if part.mean_latency_ns is None else {"steady.mean_ns": part.mean_latency_ns}
@@ -135,14 +139,14 @@ def _of_run(record: RunRecord) -> dict[str, float]:
                 found |= {f"{stream.name}/iops": stream.iops}
                 found |= {f"{stream.name}/bytes_per_s": stream.bytes_per_s} if _moves([stream]) else {}
             found |= dict(_operations(f"{stream.name}/", [stream]))
-    return found | _of_device(record.counters)
+    return found
 
 
-def _commits(record: RunRecord) -> Iterator[tuple[str, float]]:
+def _commits(workload: Workload, figures: Figures) -> Iterator[tuple[str, float]]:
     """Commits of the slowest log, if the load has one. A commit waits for its write if that is durable when it
     returns, else for the sync after it.
     """
-    pairs = zip(record.workload.streams, record.figures.streams, strict=False)  # a record may be edited by hand
+    pairs = zip(workload.streams, figures.streams, strict=False)  # a record may be edited by hand
     logs = [
         (got.write, got.write if asked.sync.dsync or asked.sync.osync else got.fsync)
         for asked, got in pairs

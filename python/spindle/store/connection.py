@@ -19,8 +19,6 @@ from .errors import StoreError, StoreUsage
 from .filesystem import is_unsafe, type_of
 from .place import StorePlace
 
-HEADER = b"SQLite format 3\0"
-"""The first bytes of a database of SQLite."""
 BUSY_S = 30
 """How long a writer waits for another."""
 CONNECT_S = 10
@@ -83,6 +81,23 @@ def _set_up(opened: sqlite3.Connection, journal: str, read_only: bool) -> None:
     opened.execute(f"PRAGMA journal_mode={journal}")
     # FULL: a commit is on the disk when it returns. EXTRA: so is the end of its rollback journal.
     opened.execute(f"PRAGMA synchronous={'FULL' if journal == 'wal' else 'EXTRA'}")
+
+
+def is_database(file: Path) -> bool:
+    """True if it is a database of SQLite. Only SQLite opens it, see `_look_at`."""
+    try:
+        if not file.is_file() or file.stat().st_size == 0:
+            return False
+        opened = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=BUSY_S)
+    except (OSError, sqlite3.Error):
+        return False  # the reader's error says why
+    try:
+        opened.execute("PRAGMA schema_version")
+    except sqlite3.Error as error:
+        return error.sqlite_errorcode not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CANTOPEN)
+    finally:
+        opened.close()
+    return True
 
 
 def _look_at(file: Path, create: bool) -> None:

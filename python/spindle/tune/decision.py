@@ -11,11 +11,13 @@ import numpy as np
 from spindle.base.numbers import as_change
 from spindle.campaign.adaptive import LOOKING, SearchSchedule, Stage, Step
 from spindle.campaign.cells import IGNORED
-from spindle.campaign.execution import step_of
+from spindle.campaign.execution import ended_step, search_of
 from spindle.campaign.outcome import plan_of
 from spindle.campaign.plan import Limit, Plan
+from spindle.campaign.prepare import Sources
 from spindle.run.errors import Usage
-from spindle.search.curves import Influence, influences
+from spindle.search.curves import SAMPLE, Influence, influences
+from spindle.search.space import Point
 from spindle.search.trials import belief, is_relative
 from spindle.stats import compare as comparing
 from spindle.stats.difference import Difference
@@ -28,8 +30,12 @@ from spindle.tune.space import AS_FOUND
 START, WINNER = "start", "winner"
 KEEP = "keep what you have"
 
+ENDED = ("done", "failed", "invalid")
+"""States of trials that have ended."""
 NOTHING = (IGNORED, AS_FOUND)
 """Levels that set nothing."""
+
+_FEW = 8
 
 Levels = Mapping[str, str]
 
@@ -45,6 +51,22 @@ class BoundCheck:
     high: float
     holds: bool
     """True if the whole interval of the mean is on the right side."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrontPoint:
+    """Settings of a front, in the trials of the confirmation."""
+
+    levels: Levels
+    means: Sequence[float]
+    """The mean of each objective."""
+    differences: Sequence[Difference]
+    """To the start, of each objective; empty for the start itself."""
+    beaten: bool
+    """True if others are no worse in any objective and better in one, by their means."""
+    gains: bool
+    """True if it was shown to be better than the start in an objective, by `worth` at least."""
+    is_start: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +89,7 @@ class Tuning:
     plan: Plan
     metric: str
     higher: bool
-    state: Literal["better", "keep", "unfinished"]
+    state: Literal["better", "keep", "front", "unfinished"]
     sentence: str
     """`better by 12 % (8-16 %)`, or `keep what you have`."""
     reason: str
@@ -87,6 +109,10 @@ class Tuning:
     relative: bool
     noise: float
     """Standard deviation of a trial, on that scale."""
+    objectives: Sequence[tuple[str, bool]] = ()
+    """Metrics, and True if more is better."""
+    front: Sequence[FrontPoint] = ()
+    """The start and the confirmed settings, if there are several objectives."""
     notes: Sequence[str] = field(default=())
 
     def moved(self, levels: Levels) -> dict[str, str]:
@@ -134,6 +160,15 @@ class Tuning:
                 for one in self.influences
             ],
             "trials": [{**vars(one), "stage": str(one.stage), "levels": dict(one.levels)} for one in self.trials],
+            "front": [
+                {
+                    "levels": dict(one.levels), "start": one.is_start, "beaten": one.beaten, "gains": one.gains,
+                    "values": {name: mean for (name, _), mean in zip(self.objectives, one.means, strict=True)},
+                    "differences": [{"metric": each.metric, "change": each.change, "low": each.low, "high": each.high,
+                                     "significant": each.significant} for each in one.differences],
+                }
+                for one in self.front
+            ],
             "notes": list(self.notes),
         }  # fmt: skip
 
@@ -144,14 +179,8 @@ def tuning_of(campaign: Campaign, store: Store) -> Tuning:
     if plan.search is None or plan.trials.metric is None:
         raise Usage(f"campaign {campaign.name}: is not a search; `spindle campaign show {campaign.name}` shows it")
     trials = store.campaigns.trials(campaign.name)
-    steps = {one.number: step for one in trials if (step := _step(plan, one, store)) is not None}
+    steps = {one.number: ended_step(plan, one, store) for one in trials if one.state in ENDED}
     return _Reader(campaign, plan, store, trials, steps).tuning()
-
-
-def _step(plan: Plan, trial: Trial, store: Store) -> Step | None:
-    if trial.state == "done" and trial.run_id is not None:
-        return step_of(plan, trial, store.record(trial.run_id))
-    return step_of(plan, trial, None) if trial.state in ("failed", "invalid") else None
 
 
 @dataclass
@@ -163,7 +192,10 @@ class _Reader:
     steps: Mapping[int, Step]
 
     def tuning(self) -> Tuning:
-        schedule = SearchSchedule(self.plan)
+        detail = self.campaign.detail
+        schedule = search_of(self.plan, Sources(texts=dict(detail["sources"])), detail.get("screened"))
+        if schedule.search.also:
+            return self._several(schedule)
         steps = list(self.steps.values())
         assert self.plan.trials.metric is not None
         state, reason, difference, bounds = self._decided(schedule, steps)
@@ -172,7 +204,7 @@ class _Reader:
         )
         before = [one for one in steps if one.stage is not Stage.CONFIRM]
         tried = schedule.tried(before)
-        found = belief(schedule.space, tried, schedule.goal)
+        found = belief(schedule.space, tried, schedule.goal, schedule.prior)
         at = schedule.point(confirmed.levels) if confirmed is not None else schedule.start
         return Tuning(
             campaign=self.campaign,
@@ -187,21 +219,122 @@ class _Reader:
             difference=difference,
             bounds=bounds,
             dropped=[schedule.levels(point) for point in schedule.dropped(steps)],
-            trials=[
-                TrialRow(
-                    number=one.number,
-                    block=one.block,
-                    stage=Stage(one.detail["stage"]),
-                    levels=one.cell,
-                    state=one.state,
-                    value=step.value if (step := self.steps.get(one.number)) is not None else None,
-                )
-                for one in self.trials
-            ],
-            influences=influences(found.merit, at) if found is not None and len(tried) > 2 else [],
+            trials=self._rows(),
+            influences=influences(found.merit, at, sample=_sample(schedule))
+            if found is not None and len(tried) > 2
+            else [],
             relative=is_relative(tried),
             noise=found.merit.noise if found is not None else 0.0,
         )
+
+    def _rows(self) -> list[TrialRow]:
+        return [
+            TrialRow(
+                number=one.number,
+                block=one.block,
+                stage=Stage(one.detail["stage"]),
+                levels=one.cell,
+                state=one.state,
+                value=step.value if (step := self.steps.get(one.number)) is not None else None,
+            )
+            for one in self.trials
+        ]
+
+    def _several(self, schedule: SearchSchedule) -> Tuning:
+        """The decision on several objectives."""
+        assert self.plan.trials.metric is not None
+        search, steps = schedule.search, list(self.steps.values())
+        objectives = [(self.plan.trials.metric, search.higher), *((one.metric, one.higher) for one in search.also)]
+        confirmed = [one for one in steps if one.stage is Stage.CONFIRM]
+        dropped = schedule.dropped(confirmed)
+        front = self._front(schedule, objectives, dropped) if self.campaign.state == "done" else []
+        gains = [one for one in front if one.gains and not one.beaten]
+        state: Literal["front", "keep", "unfinished"] = "front" if gains else "keep"
+        sentence, reason = KEEP, "no settings were shown to be better in any objective when run beside the start"
+        if self.campaign.state != "done":
+            state, sentence = "unfinished", self._sentence("unfinished", None)
+            reason = f"`spindle campaign resume {self.campaign.name}` goes on"
+        elif gains:
+            better = sum(all(map(_is_better, one.differences, (up for _, up in objectives))) for one in gains)
+            sentence = (
+                f"{len(gains)} {'choice' if len(gains) == 1 else 'choices'}, {better} of them better in everything"
+            )
+            reason = "each is better than the start in one objective at least, and none beats another in all"
+        tried = schedule.tried([one for one in steps if one.stage is not Stage.CONFIRM])
+        return Tuning(
+            campaign=self.campaign,
+            plan=self.plan,
+            metric=self.plan.trials.metric,
+            higher=search.higher,
+            state=state,
+            sentence=sentence,
+            reason=reason,
+            start=schedule.levels(schedule.start),
+            winner=None,
+            difference=None,
+            bounds=[],
+            dropped=[schedule.levels(point) for point in dropped],
+            trials=self._rows(),
+            influences=[],
+            relative=is_relative(tried),
+            noise=0.0,
+            objectives=objectives,
+            front=front,
+        )
+
+    def _gains(self, differences: Sequence[Difference], objectives: Sequence[tuple[str, bool]]) -> bool:
+        assert self.plan.search is not None
+        worth = self.plan.search.worth
+        return any(
+            _is_better(found, higher) and found.significant and (not found.relative or abs(found.change) >= worth)
+            for found, (_, higher) in zip(differences, objectives, strict=False)
+        )
+
+    def _front(
+        self, schedule: SearchSchedule, objectives: Sequence[tuple[str, bool]], dropped: Sequence[Point]
+    ) -> list[FrontPoint]:
+        """The start and the confirmed settings that meet the bounds and have one mode."""
+        of_point: dict[Point, list[Any]] = {schedule.start: []}
+        for one in self.trials:
+            point = schedule.point(one.cell)
+            if one.detail["stage"] != Stage.CONFIRM or point in dropped or one.state != "done" or one.run_id is None:
+                continue
+            record = self.store.record(one.run_id)
+            own = trial_of(record, campaign=self.campaign.id, block=one.block, cell=one.cell, place=one.number)
+            of_point.setdefault(point, []).append(own)
+        sides = {
+            point: Side(START if point == schedule.start else f"choice {at}", own)
+            for at, (point, own) in enumerate(of_point.items())
+        }
+        names, confidence = [name for name, _ in objectives], self.plan.trials.confidence
+        limits = schedule.search.limits
+        kept = {
+            point: side for point, side in sides.items()
+            if point == schedule.start or all(_checked(limit, side, confidence).holds for limit in limits)
+        }  # fmt: skip
+        if len(kept) < 2 or not all(side.trials for side in kept.values()):
+            return []
+        found = comparing.compare(list(kept.values()), names, confidence=confidence).findings
+        differences = {
+            side.label: [next(one.difference for one in found if one.difference.b == side.label
+                              and one.difference.metric == name) for name in names]
+            for point, side in kept.items() if point != schedule.start
+        }  # fmt: skip
+        any_of = next(iter(differences.values()))
+        means = {START: [one.mean_a for one in any_of]} | {
+            label: [one.mean_b for one in own] for label, own in differences.items()
+        }
+        return [
+            FrontPoint(
+                levels=schedule.levels(point),
+                means=means[side.label],
+                differences=differences.get(side.label, []),
+                beaten=any(_beats(other, means[side.label], objectives) for other in means.values()),
+                gains=self._gains(differences.get(side.label, []), objectives),
+                is_start=point == schedule.start,
+            )
+            for point, side in sorted(kept.items(), key=lambda item: means[item[1].label][0])
+        ]
 
     def _decided(
         self, schedule: SearchSchedule, steps: Sequence[Step]
@@ -261,6 +394,22 @@ class _Reader:
         if state == "keep" or difference is None:
             return KEEP
         return f"better by {gain_words(difference)}"
+
+
+def _is_better(found: Difference, higher: bool) -> bool:
+    return (found.change > 0) == higher and found.change != 0
+
+
+def _beats(these: Sequence[float], those: Sequence[float], objectives: Sequence[tuple[str, bool]]) -> bool:
+    """True if the first are no worse in any objective, and better in one."""
+    signed = [(a if up else -a, b if up else -b) for a, b, (_, up) in zip(these, those, objectives, strict=True)]
+    return all(a >= b for a, b in signed) and any(a > b for a, b in signed)
+
+
+def _sample(schedule: SearchSchedule) -> int:
+    """Points over which influences are averaged: few where the model must be run for each."""
+    is_whole = schedule.prior is None or len(schedule.prior.screened) >= schedule.space.size
+    return SAMPLE if is_whole else _FEW
 
 
 def gain_words(found: Difference) -> str:

@@ -19,35 +19,50 @@ class Goal:
 
     metric: str
     higher: bool
+    also: tuple[str, ...] = ()
+    """Further objectives: `minimise read.p99_ns`."""
     bounds: tuple[str, ...] = ()
 
 
-def goal_of(maximise: str | None, minimise: str | None, bounds: Sequence[str]) -> Goal:
-    """The goal of a search. Raises Usage."""
-    if maximise is not None and minimise is not None:
-        raise Usage("`maximise=` and `minimise=`: one of them; a second metric can be a `bound=`")
-    if (asked := maximise or minimise) is None:
-        asked = "iops"
-    try:
-        name = metric_of(asked)
-    except Usage as error:
-        raise Usage(f"{'`minimise=`' if minimise else '`maximise=`'} {error}") from None
-    better, higher = metric(name).better, minimise is None
-    if better is not Direction.NEITHER and (better is Direction.HIGHER) != higher:
-        raise Usage(f"{asked}: {better} is better; write `{'maximise' if better is Direction.HIGHER else 'minimise'}=`")
+def goal_of(maximise: Sequence[str], minimise: Sequence[str], bounds: Sequence[str]) -> Goal:
+    """The goal of a search; several make a front. Raises Usage."""
+    asked = [*((name, True) for name in maximise), *((name, False) for name in minimise)] or [("iops", True)]
+    objectives = [(_objective(name, higher), higher) for name, higher in asked]
+    if len({name for name, _ in objectives}) < len(objectives):
+        raise Usage("`maximise=` and `minimise=`: a metric is named twice")
     for text in bounds:
         try:
             limit_of(text)
         except Usage as error:
             raise Usage(f"`bound=` {error}") from None
-    return Goal(metric=name, higher=higher, bounds=tuple(bounds))
+    (first, higher), *others = objectives
+    also = tuple(f"{'maximise' if up else 'minimise'} {name}" for name, up in others)
+    return Goal(metric=first, higher=higher, also=also, bounds=tuple(bounds))
+
+
+def _objective(asked: str, higher: bool) -> str:
+    try:
+        name = metric_of(asked)
+    except Usage as error:
+        raise Usage(f"{'`maximise=`' if higher else '`minimise=`'} {error}") from None
+    better = metric(name).better
+    if better is not Direction.NEITHER and (better is Direction.HIGHER) != higher:
+        raise Usage(f"{asked}: {better} is better; write `{'maximise' if better is Direction.HIGHER else 'minimise'}=`")
+    return name
+
+
+TRIALS, WITH_MODEL = 48, 16
+"""Trials of a search."""
+FRONT = 5
+"""Settings of a front that are confirmed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
     """How many trials."""
 
-    trials: int = 48
+    trials: int | None = None
+    """None: `TRIALS`, or `WITH_MODEL` where a model screens the settings."""
     confirm: int = 12
     method: Method = Method.GUIDED
     seed: int = 1
@@ -62,8 +77,9 @@ def plan_text(
     dimensions: Sequence[Dimension],
     goal: Goal,
     effort: Effort,
+    machine: str | None,
 ) -> str:
-    """The plan. Raises Usage if there is nothing to move."""
+    """The plan. `machine`: a model of the target. Raises Usage if there is nothing to move."""
     moved = [one for one in dimensions if one.moves]
     if not moved:
         raise Usage(f"{target}: there is no setting to move; `knob=` adds some, `space=` shows what there is")
@@ -77,8 +93,12 @@ def plan_text(
     lines += ["", "[design]", 'kind = "search"', f"baseline = {_table({one.name: _label(one.start) for one in moved})}"]
     lines += ["", "[trials]", f"metric = {_text(goal.metric)}"]
     lines += ["", "[search]", f'goal = "{"maximise" if goal.higher else "minimise"}"']
+    lines += [f"also = [{', '.join(map(_text, goal.also))}]"] if goal.also else []
+    lines += [f"finalists = {FRONT}"] if goal.also else []
     lines += [f"bounds = [{', '.join(map(_text, goal.bounds))}]"] if goal.bounds else []
-    lines += [f'method = "{effort.method}"', f"trials = {effort.trials}", f"screen = {max(2, effort.trials // 4)}"]
+    trials = effort.trials or (TRIALS if machine is None else WITH_MODEL)
+    lines += [f'method = "{effort.method}"', f"trials = {trials}", f"screen = {max(2, trials // 4)}"]
+    lines += [f"prior = {_text(machine)}"] if machine is not None else []
     lines += [f"confirm = {effort.confirm}"]
     return "\n".join(lines) + "\n"
 

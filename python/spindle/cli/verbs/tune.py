@@ -25,9 +25,19 @@ if TYPE_CHECKING:
 @click.argument("workload", required=False)
 @click.option("--load", metavar="COMMAND", help="Use a command as the load, instead of a workload.")
 @click.option(
-    "--maximise", metavar="METRIC", shell_complete=metric_names, help="The goal; default: iops (`spindle metrics`)."
+    "--maximise",
+    multiple=True,
+    metavar="METRIC",
+    shell_complete=metric_names,
+    help="The goal; default: iops (`spindle metrics`). Several goals give a front.",
 )
-@click.option("--minimise", metavar="METRIC", shell_complete=metric_names, help="The goal: read.p99, for example.")
+@click.option(
+    "--minimise",
+    multiple=True,
+    metavar="METRIC",
+    shell_complete=metric_names,
+    help="The goal: read.p99, for example. May be repeated.",
+)
 @click.option("--bound", "bounds", multiple=True, metavar="BOUND", help="A bound: read.p99<20ms. May be repeated.")
 @click.option(
     "--knob",
@@ -42,7 +52,11 @@ if TYPE_CHECKING:
     "--allow", multiple=True, metavar="TRADE", help="Move settings that trade this too: durability. May be repeated."
 )
 @click.option("--kernel", is_flag=True, help="Run a modelled machine under the real kernel.")
-@click.option("--trials", type=click.IntRange(4, 10_000), default=48, help="Trials of the search.", show_default=True)
+@click.option(
+    "--machine", metavar="FILE", help="A model of TARGET (`spindle inspect --machine`): it screens the settings first."
+)
+@click.option("--no-model", is_flag=True, help="Do not screen the settings of a modelled machine by the simulator.")
+@click.option("--trials", type=click.IntRange(4, 10_000), help="Trials of the search; default: 48, with a model 16.")
 @click.option(
     "--confirm",
     type=click.IntRange(3, 1000),
@@ -63,7 +77,13 @@ if TYPE_CHECKING:
 @click.option("--plan", "show_plan", is_flag=True, help="Print the plan, a campaign's; do nothing.")
 @click.option("--name", default="tune", help="Name of the campaign.", show_default=True)
 @click.option("--resume", metavar="NAME", help="Go on with this campaign, or show its decision again if it is done.")
-@click.option("--apply", "keeps", is_flag=True, help="Leave the best settings in force; `spindle restore` undoes it.")
+@click.option("--apply", is_flag=True, help="Leave the best settings in force; `spindle restore` undoes it.")
+@click.option(
+    "--persist",
+    multiple=True,
+    type=click.Choice(["udev", "sysctl", "tuned"]),
+    help="Write the file that sets the best settings at every boot. May be repeated.",
+)
 @store_option
 @carrying_out
 @json_option
@@ -74,7 +94,6 @@ def command(
     show_plan: bool,
     resume: str | None,
     name: str,
-    keeps: bool,
     store: str | None,
     json: bool,
     **values: Any,
@@ -85,12 +104,13 @@ def command(
     trials. The winner of the search is run again beside them, and only those fresh trials decide: "better by 12 %
     (8-16 %)", or "keep what you have".
     """
-    from spindle.library.tuning import planned, resumed, space_of, tuned
+    from spindle.library.tuning import Aftermath, planned, resumed, space_of, tuned
 
+    after = Aftermath(apply=values.pop("apply"), persist=values.pop("persist"))
     if resume is not None:
         if target is not None:
             raise click.UsageError("--resume goes on with the target and the load of then; leave them out")
-        return show(resumed(resume, store, *_means(values), keeps), json)
+        return show(resumed(resume, store, *_means(values), after), json)
     if target is None:
         raise click.UsageError("tune what? give a device, a file, a folder or a modelled machine, and a workload")
     load, options = values.pop("load"), _space_options(values)
@@ -101,13 +121,16 @@ def command(
     if show_plan:
         print(ready.plan.text.rstrip())
         return Exit.FINE
-    return show(tuned(ready, store, *_means(values), keeps), json)
+    return show(tuned(ready, store, *_means(values), after), json)
 
 
 def _space_options(values: dict[str, Any]) -> SpaceOptions:
     from spindle.library.tuning import SpaceOptions
 
-    return SpaceOptions(**{key: values.pop(key) for key in ("knobs", "only", "allow", "kernel")})
+    model = not values.pop("no_model")
+    return SpaceOptions(
+        model=model, **{key: values.pop(key) for key in ("knobs", "only", "allow", "kernel", "machine")}
+    )
 
 
 def _means(values: dict[str, Any]) -> tuple[RunOptions, Callable[[], AbstractContextManager[Watch]]]:

@@ -9,6 +9,7 @@ from spindle.base import units
 from spindle.base.numbers import as_change
 from spindle.base.words import listed
 from spindle.report.terminal.campaign import scale_of
+from spindle.report.terminal.front import of_front
 from spindle.report.terminal.style import Style
 from spindle.report.terminal.table import Column, table
 from spindle.search.curves import Influence
@@ -52,7 +53,8 @@ def of_tuning(found: Tuning, style: Style, undo: str = "") -> list[str]:
     lines = style.headline(f"{found.campaign.name}: {found.sentence}")
     if found.reason:
         lines += style.wrap(f"{found.reason[:1].upper()}{found.reason[1:]}.")
-    lines += style.wrap(_compared(found))
+    lines += style.wrap(_compared(found)) if not found.objectives else style.wrap(_counted(found))
+    lines += ["", *of_front(found, style)] if found.front else []
     if found.changes:
         lines += ["", *_changes(found.changes, style)]
     elif found.winner is not None and found.state == "keep":
@@ -71,9 +73,7 @@ def _compared(found: Tuning) -> str:
     shown = metric(found.metric)
     head, scale = scale_of(shown)
     difference = found.difference
-    done = sum(one.state == "done" for one in found.trials)
-    given_up = sum(one.state in ("failed", "invalid") for one in found.trials)
-    counted = f"{done} trials" + (f", {given_up} given up" if given_up else "")
+    counted = _counted(found)
     if difference is None:
         return f"{head}; {counted}"
     sure = f"{100 * difference.confidence:g} % interval"
@@ -82,6 +82,12 @@ def _compared(found: Tuning) -> str:
         f"{units.significant(difference.mean_b / scale)} with the best settings, in {difference.trials_b} fresh trials "
         f"of each in turns ({sure}); {counted} in all"
     )
+
+
+def _counted(found: Tuning) -> str:
+    done = sum(one.state == "done" for one in found.trials)
+    given_up = sum(one.state in ("failed", "invalid") for one in found.trials)
+    return f"{done} trials" + (f", {given_up} given up" if given_up else "")
 
 
 def _changes(changes: Mapping[str, tuple[str, str]], style: Style) -> list[str]:
@@ -102,7 +108,9 @@ def _bound(one: BoundCheck, found: Tuning) -> str:
 def _influences(found: Tuning, style: Style) -> list[str]:
     """The gain of the best level over the worst."""
     known = [one for one in found.influences if not one.is_flat]
-    lines = style.wrap("the best level against the worst, in the mean over the other settings:")
+    has_model = found.plan.search is not None and found.plan.search.prior is not None
+    basis = "; where no trial was made, as the model expects" if has_model else ""
+    lines = style.wrap(f"the best level against the worst, in the mean over the other settings{basis}:")
     columns = [Column("setting", words=True), Column("best", words=True), Column("worst", words=True), Column("gain"),
                Column("95 % interval")]  # fmt: skip
     rows = [[one.name, one.best, one.worst, _gain(one.gain, found), _interval(one, found)] for one in known]
@@ -154,7 +162,7 @@ def _trials(found: Tuning, style: Style) -> list[str]:
             str(one.number),
             str(one.block),
             str(one.stage),
-            units.significant(one.value / scale) if one.value is not None else one.state,
+            units.significant(one.value / scale) if one.value is not None and one.state == "done" else one.state,
             _words(found.moved(one.levels)) or "nothing",
         ]
         for one in shown

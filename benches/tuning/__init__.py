@@ -1,0 +1,1 @@
+"""Tables of `benches/tune.py`: what a search recommends where the best is known."""
