@@ -67,6 +67,7 @@ fn a_flash_drive_of_a_silent_sheet_has_ranges_once_it_was_written_in_full() {
     };
     let sheet: Vec<&str> = sheet.lines().filter(silent).collect();
     let sheet = sheet.join("\n").replace("[source]", "[sheet.source]");
+    let sheet = sheet.replace("[range]", "[sheet.range]");
     let of = |state: &str| {
         let drive = format!("[[drive]]\nmodel = '970-PRO-1TB'\nstate = '{state}'\n");
         let found = keys(&machine(&format!("[[sheet]]\n{sheet}\n{drive}")));
