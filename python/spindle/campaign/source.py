@@ -11,8 +11,8 @@ from typing import Any
 
 from spindle import _core
 from spindle.base.suggestions import meant
-from spindle.campaign import document
-from spindle.campaign.document import Table, is_scalar, text_of
+from spindle.run import document
+from spindle.run.document import Table, is_scalar, text_of
 from spindle.campaign.goal import search_of
 from spindle.campaign.plan import Design, Factor, FactorLevel, Kind, Order, Plan, Settings, Trials
 from spindle.knobs.asking import value_of

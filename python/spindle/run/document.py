@@ -29,7 +29,7 @@ def parse(text: str, source: str) -> dict[str, Any]:
         said = (found[1] if found else str(error)).rstrip(".")
         raise Usage(f"{source}:{line}: not TOML: {said[:1].lower()}{said[1:]}") from None
     except RecursionError:
-        raise Usage(f"{source}: not a plan: nested too deeply") from None
+        raise Usage(f"{source}: nested too deeply") from None
 
 
 def line_of(text: str, path: Sequence[str]) -> int | None:
