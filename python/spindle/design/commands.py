@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from string import ascii_lowercase
 
 from spindle import _core
+from spindle.base.commands import shell
 from spindle.design.space import ArrayDesign
 from spindle.result.layout import LayoutReport, layout_report_from_json
 
+MADE_BY = f"# made by `{shell('spindle', 'design')}`"
+"""First line of a machine file, which identifies it as Spindle's own."""
 FIRST = 1
 """Number of the first drive's name: /dev/sdb."""
 MD_STEP = 10
@@ -63,8 +66,7 @@ def _of(array: Built, number: int, first: int, filesystem: str) -> Iterator[str]
         made = report.mkfs_xfs if filesystem == "xfs" else report.mkfs_ext4
         yield made.replace("/dev/md0", device) if made else f"mkfs.{filesystem} {device}"
     yield f"mount -o noatime {device} /srv/{array.name}"
-    for name in names:
-        yield f"spindle knobs persist {name} scheduler={design.scheduler}"
+    yield f"for drive in {_listed(names, '')}; do spindle knobs persist $drive scheduler={design.scheduler}; done"
     if design.sync_speed_min is not None:
         yield f"spindle knobs persist {device} sync_speed_min={design.sync_speed_min // 1024}"
 

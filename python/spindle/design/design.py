@@ -17,18 +17,17 @@ from spindle.design.drives import Candidate, candidates
 from spindle.design.front import front
 from spindle.design.loads import Volume, volumes
 from spindle.design.prices import Prices
-from spindle.design.requirement import Requirement
+from spindle.design.requirement import Requirement, State
 from spindle.design.search import Confirmed, Missed, VolumeSearch
 from spindle.design.trial import MEDIUM, Broken, Simulator, machine_text
 from spindle.design.words import bound_words, limits_of, missed_words, need_words
-from spindle.design.requirement import State
 from spindle.run.errors import Usage
 from spindle.run.watch import Watch
 
 SLOWER = 1.1
 MORE_LOAD = 1.5
-HEADROOM = (1.05, 4.0)
-"""Factors between which the headroom is searched, in steps of 5 %."""
+MOST_HEADROOM = 4.0
+"""Most factor on the rates that is tried."""
 
 
 @dataclass(frozen=True)
@@ -203,7 +202,7 @@ class Designer:
         """Factor on the rates up to which no bound breaks, by bisection in steps of 5 %."""
         if not any(load.rate_iops for load in self.requirement.loads):
             return None
-        low, high = 0, round((HEADROOM[1] - 1) / 0.05)
+        low, high = 0, round((MOST_HEADROOM - 1) / 0.05)
         while low < high:
             middle = (low + high + 1) // 2
             low, high = (middle, high) if not self._broken(best, 1 + 0.05 * middle) else (low, middle - 1)
@@ -313,7 +312,7 @@ def _nets(searches: Sequence[Sequence[VolumeSearch]]) -> list[answer.Net]:
             ("possible by the closed formulas", "possible"),
             ("not ruled out by the queueing approximation", "promising"),
             ("simulated briefly", "raced"),
-            ("confirmed in long runs, or not", "confirmed"),
+            ("with confirming runs", "confirmed"),
         )
     ]
 

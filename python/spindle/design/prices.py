@@ -36,16 +36,13 @@ def read_prices(path: Path) -> Prices:
 
 
 def _csv(text: str, source: str) -> Prices:
-    """Lines `model,price`; lines that begin with # are remarks, `# currency: EUR` names the currency."""
+    """Lines `model,price`, and `currency` if there is such a column: one for the whole file. # begins a remark."""
     prices: dict[str, float] = {}
-    currency = ""
+    currencies: dict[str, int] = {}
     places: list[int] | None = None
+    of_currency: int | None = None
     for number, line in enumerate(text.splitlines(), 1):
-        if line.lstrip().startswith("#"):
-            key, _, value = line.lstrip("# ").partition(":")
-            currency = value.strip() if key.strip().lower() == "currency" else currency
-            continue
-        if not line.strip():
+        if not line.strip() or line.lstrip().startswith("#"):
             continue
         cells = [cell.strip() for cell in next(csv.reader(io.StringIO(line)))]
         if places is None:
@@ -53,11 +50,17 @@ def _csv(text: str, source: str) -> Prices:
             if missing := [name for name in COLUMNS if name not in names]:
                 raise Usage(f"{source}:{number}: no column `{missing[0]}`; the first line names them: model,price")
             places = [names.index(name) for name in COLUMNS]
+            of_currency = names.index("currency") if "currency" in names else None
             continue
         if len(cells) <= max(places):
             raise Usage(f"{source}:{number}: {len(cells)} columns; model and price are needed")
         _add(prices, cells[places[0]], cells[places[1]], f"{source}:{number}")
-    return Prices(prices, currency, source)
+        if of_currency is not None and of_currency < len(cells) and cells[of_currency]:
+            currencies.setdefault(cells[of_currency], number)
+    if len(currencies) > 1:
+        other, number = list(currencies.items())[1]
+        raise Usage(f"{source}:{number}: a second currency, {other}; convert all prices to one")
+    return Prices(prices, next(iter(currencies), ""), source)
 
 
 def _toml(text: str, source: str) -> Prices:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from spindle.run.resolve import ResolvedWorkload, read_text, resolve, resolve_te
 
 LONGEST_YEARS = 20
 MOST_LOADS = 16
+MOST_BAYS = 64
 MOST_APART = 2
 """Loads that may get an array of their own: the number of machines that are tried doubles with each."""
 DEPTH = ("16", "16")
@@ -34,7 +36,25 @@ def read_requirement(path: Path) -> Requirement:
 
 def requirement_of(text: str, source: str) -> Requirement:
     """Read a text; `source` names it in messages. Raises Usage or `_core.ConfigError`, one line."""
-    root = Table(parse(text, source), (), text, source)
+    return _requirement(Table(parse(text, source), (), text, source))
+
+
+OF_LIMITS = ("bays", "budget", "watts", "rebuild", "yearly_loss")
+OF_LOAD = ("workload", "iops", "mix", "size", "p99")
+
+
+def requirement_of_keys(keys: Mapping[str, str]) -> Requirement:
+    """The common case, one load: `usable`, `survive`, keys of limits (`OF_LIMITS`) and of the load (`OF_LOAD`), as text.
+    Raises Usage or `_core.ConfigError`, one line."""
+    load = {"rate" if key == "iops" else key: value for key, value in keys.items() if key in OF_LOAD}
+    if isinstance(load.get("rate"), str) and re.fullmatch(r"[0-9.]+", load["rate"]):
+        load["rate"] += " IOPS"
+    limits = {key: value for key, value in keys.items() if key in OF_LIMITS}
+    rest = {key: value for key, value in keys.items() if key not in (*OF_LOAD, *OF_LIMITS)}
+    return _requirement(Table({**rest, "limits": limits, "load": [load]}, (), "", "design"))
+
+
+def _requirement(root: Table) -> Requirement:
     about = root.word("about") or ""
     usable = _size(root, "usable")
     if usable is None:
@@ -76,7 +96,7 @@ def _limits(table: Table) -> Limits:
     hours = table.duration_ns("rebuild", 0)
     found = Limits(
         budget=_number(table, "budget", 0, 1e12),
-        bays=table.integer("bays", 1, 128, Limits.bays),
+        bays=table.integer("bays", 1, MOST_BAYS, Limits.bays),
         watts=_number(table, "watts", 0, 1e6),
         yearly_loss=_number(table, "yearly_loss", 0, 1),
         rebuild_hours=hours / 3.6e12 if hours else None,

@@ -16,7 +16,7 @@ from spindle.result.figures import Op
 from spindle.result.figures import Stream as StreamFigures
 from spindle.run.simulate import SimulatedRun, read_figures
 
-REBUILD_SECONDS = {False: (20.0, 60.0), True: (2.0, 5.0)}
+REBUILD_SECONDS = {False: (20.0, 60.0), True: (0.5, 2.0)}
 """Two runs with a rebuild, of disks and of flash. Its rate is that between the ends of both: the kernel's thread begins
 fast, and yields once it has measured the load. A rebuild of flash makes very many requests."""
 MOST_REQUESTS = 40
@@ -115,7 +115,7 @@ def machine_text(design: ArrayDesign, state: State, flash_state: str, about: str
             lines.append("missing = [0]")
         elif state is State.REBUILDING:
             lines.append("rebuild = 0")
-        if design.sync_speed_min is not None:
+        if state is State.REBUILDING and design.sync_speed_min is not None:
             lines.append(f'sync_speed_min = "{design.sync_speed_min // 1_000_000} MB/s"')
         lines.append("")
     lines += ["[[drive]]", f'model = "{design.drive}"', f"count = {design.drives}"]
