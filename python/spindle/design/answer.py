@@ -57,10 +57,10 @@ class MachineAnswer(Struct, frozen=True, kw_only=True):
 
     arrays: list[ArrayAnswer]
     cost: float
-    """Of all drives, in the currency of the prices."""
+    """Price of all drives, in the currency of the prices."""
     bays: int
     watts: float
-    """Of all drives."""
+    """Power of all drives."""
     yearly_loss: float
     """Probability of losing data of any of its arrays in a year."""
     bound_share: float | None
@@ -136,7 +136,7 @@ class DesignAnswer(Struct, frozen=True, kw_only=True):
     front: list[MachineAnswer]
     recommendation: MachineAnswer | None
     figures: list[LoadFigure]
-    """Of the recommendation's confirming runs."""
+    """The recommendation's confirming runs."""
     needs: list[NeedEffect]
     breaks: list[Break]
     headroom: float | None

@@ -79,5 +79,3 @@ def scaled(load: Load, factor: float) -> Load:
         if stream["arrival"]["kind"] == "open":
             stream["arrival"]["rate_iops"] *= factor
     return replace(load, streams=json.dumps(streams))
-
-

@@ -27,7 +27,7 @@ class Built:
     name: str
     design: ArrayDesign
     capacity: int
-    """Of each drive, bytes."""
+    """Bytes of each drive."""
 
 
 def commands(arrays: Sequence[Built], filesystem: str) -> list[str]:
@@ -74,10 +74,12 @@ def _of(array: Built, number: int, first: int, filesystem: str) -> Iterator[str]
 def _report(array: Built) -> LayoutReport:
     design = array.design
     text = _core.array_layout(
-        design.scheme.level or "raid0", [round(array.capacity * design.region)] * design.drives,
-        layout=design.scheme.layout, chunk=design.chunk,
+        design.scheme.level or "raid0",
+        [round(array.capacity * design.region)] * design.drives,
+        layout=design.scheme.layout,
+        chunk=design.chunk,
         groups=design.scheme.groups if design.scheme.groups > 1 else None,
-    )  # fmt: skip
+    )
     return layout_report_from_json(text)
 
 

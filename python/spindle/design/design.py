@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from spindle.base import units
-from spindle.design import answer
+from spindle.design import answer as answers
 from spindle.design.changes import changes
 from spindle.design.commands import Built, commands
-from spindle.design.drives import Candidate, candidates
+from spindle.design.drives import candidates
 from spindle.design.front import front
 from spindle.design.loads import Volume, volumes
 from spindle.design.prices import Prices
@@ -88,8 +88,10 @@ class Designer:
         if not self.drives:
             raise Usage(f"{self.prices.source}: none of the requirement's drives has a price")
         self.simulator = Simulator()
+        self._apart_only: list[Machine] = []
+        """Machines each array of which is within the limits, but not all together."""
 
-    def answer(self) -> answer.DesignAnswer:
+    def answer(self) -> answers.DesignAnswer:
         """Search, confirm, and explain."""
         searches = [
             [self._search(self.requirement, volume) for volume in volumes(self.requirement, apart)]
@@ -115,10 +117,16 @@ class Designer:
                 return None
             found.append((search.volume, one))
         machine = Machine(tuple(found))
-        if _is_within(machine, requirement) or len(searches) == 1:
-            return machine if _is_within(machine, requirement) else None
-        fronts = [[(search.volume, one) for one in search.front(part)] for search, (_, part) in zip(searches, found, strict=True)]
-        within = [one for parts in itertools.product(*fronts) if _is_within(one := Machine(parts), requirement)]
+        if _is_within(machine, requirement):
+            return machine
+        fronts = [
+            [(search.volume, one) for one in search.front(part)]
+            for search, (_, part) in zip(searches, found, strict=True)
+        ]
+        together = [Machine(parts) for parts in itertools.product(*fronts)]
+        within = [one for one in together if _is_within(one, requirement)]
+        if not within:
+            self._apart_only.append(machine)
         return min(within, key=lambda one: (one.cost, one.objectives), default=None)
 
     def _front(
@@ -141,18 +149,21 @@ class Designer:
 
     # --- the recommendation ---
 
-    def _needs(self, best: Machine) -> Iterator[answer.NeedEffect]:
+    def _needs(self, best: Machine) -> Iterator[answers.NeedEffect]:
         """The cheapest machine, with the same arrays, if one need is easier or harder."""
         apart = [volume.name for volume, _ in best.parts[1:]]
         for change in changes(self.requirement):
             self.watch.step(f"{change.need}: {change.change}")
             found = self._cheapest_changed(change.requirement, apart, best, change.is_harder)
             cost = found.cost if found is not None else None
-            yield answer.NeedEffect(
-                need=change.need, change=change.change, asked=change.asked, cost=cost,
+            yield answers.NeedEffect(
+                need=change.need,
+                change=change.change,
+                asked=change.asked,
+                cost=cost,
                 machine=self._machine(found).words if found is not None else "",
                 decides=cost is None or abs(cost - best.cost) > 1e-6,
-            )  # fmt: skip
+            )
 
     def _cheapest_changed(
         self, requirement: Requirement, apart: Sequence[str], best: Machine, is_harder: bool
@@ -160,14 +171,14 @@ class Designer:
         """A harder need is never cheaper, an easier one never dearer: only that side is searched."""
         parts = []
         for volume, (_, old) in zip(volumes(requirement, apart), best.parts, strict=True):
-            search = replace_effort(self._search(requirement, volume))
+            search = _with_medium_runs(self._search(requirement, volume))
             above, below = (old.cost, math.inf) if is_harder else (0.0, old.cost)
             one = search.cheapest(above, below)
             if one is None and is_harder:
                 return None
             parts.append((volume, one or old))
-        machine = Machine(tuple(parts))
-        return machine if _is_within(machine, requirement) else None
+        changed = Machine(tuple(parts))
+        return changed if _is_within(changed, requirement) else None
 
     def _broken(self, best: Machine, factor: float, slower: float = 1.0) -> list[Broken]:
         simulator = self.simulator if slower == 1.0 else Simulator(slower)
@@ -182,21 +193,24 @@ class Designer:
             self.simulator.runs += simulator.runs - before
         return found
 
-    def _breaks(self, best: Machine) -> Iterator[answer.Break]:
+    def _breaks(self, best: Machine) -> Iterator[answers.Break]:
         self.watch.step("what would break it")
         for condition, factor, slower in (
-            (f"load x {MORE_LOAD:g}", MORE_LOAD, 1.0), (f"drives {100 * (SLOWER - 1):.0f} % slower", 1.0, SLOWER),
-        ):  # fmt: skip
+            (f"load x {MORE_LOAD:g}", MORE_LOAD, 1.0),
+            (f"drives {100 * (SLOWER - 1):.0f} % slower", 1.0, SLOWER),
+        ):
             broken = [bound_words(one) for one in self._broken(best, factor, slower)]
-            yield answer.Break(condition=condition, broken=broken)
+            yield answers.Break(condition=condition, broken=broken)
         growth = self.requirement.growth
         if growth.years:
             broken = [bound_words(one) for one in self._broken(best, 1 + growth.load)]
             for volume, one in best.parts:
                 needed = volume.needed_bytes * (1 + growth.capacity)
                 if needed > one.usable_bytes:
-                    broken.append(f"{volume.name}: {units.si_size(round(needed))} of {units.si_size(round(one.usable_bytes))}")
-            yield answer.Break(condition="one more year of growth", broken=broken)
+                    broken.append(
+                        f"{volume.name}: {units.si_size(round(needed))} of {units.si_size(round(one.usable_bytes))}"
+                    )
+            yield answers.Break(condition="one more year of growth", broken=broken)
 
     def _headroom(self, best: Machine) -> float | None:
         """Factor on the rates up to which no bound breaks, by bisection in steps of 5 %."""
@@ -212,12 +226,12 @@ class Designer:
 
     def _answer(
         self, searches: Sequence[Sequence[VolumeSearch]], machines: Sequence[Machine], best: Machine | None
-    ) -> answer.DesignAnswer:
+    ) -> answers.DesignAnswer:
         needs = list(self._needs(best)) if best is not None else []
         breaks = list(self._breaks(best)) if best is not None else []
         headroom = self._headroom(best) if best is not None else None
         self.watch.end()
-        return answer.DesignAnswer(
+        return answers.DesignAnswer(
             about=self.requirement.about,
             need=need_words(self.requirement),
             currency=self.prices.currency,
@@ -237,8 +251,8 @@ class Designer:
             limits=limits_of(self.requirement, self.drives, best is not None and len(best.parts) > 1),
         )
 
-    def _machine(self, machine: Machine) -> answer.MachineAnswer:
-        return answer.MachineAnswer(
+    def _machine(self, machine: Machine) -> answers.MachineAnswer:
+        return answers.MachineAnswer(
             arrays=[_array(volume, one) for volume, one in machine.parts],
             cost=round(machine.cost, 2),
             bays=machine.bays,
@@ -258,25 +272,32 @@ class Designer:
         about = self.requirement.about or "designed by `spindle design`"
         return machine_text(one.design, State.WHOLE, flash, f"{about}: {volume.name}")
 
-    def _missed(self, searches: Sequence[Sequence[VolumeSearch]]) -> list[answer.MissedNeed]:
-        """Of the arrays together, those that come nearest."""
-        found: list[answer.MissedNeed] = []
-        for search in searches[0]:
+    def _missed(self, searches: Sequence[Sequence[VolumeSearch]]) -> list[answers.MissedNeed]:
+        """Needs that nothing meets, of the machine that comes nearest."""
+        found: list[answers.MissedNeed] = []
+        if self._apart_only:
+            nearest = min(self._apart_only, key=lambda machine: machine.objectives)
+            found = [_joint(self._machine(nearest), *pair) for pair in _joint_limits(nearest, self.requirement)]
+        for search in searches[0] if not found else ():
             for missed in search.missed():
                 asked, best = missed_words(missed, self.prices.currency)
                 excess = missed.excess if math.isfinite(missed.excess) else None
                 found.append(
-                    answer.MissedNeed(
-                        array=search.volume.name, need=missed.need, asked=asked, best=best, excess=excess,
+                    answers.MissedNeed(
+                        array=search.volume.name,
+                        need=missed.need,
+                        asked=asked,
+                        best=best,
+                        excess=excess,
                         machine=_design_words(missed),
-                    )  # fmt: skip
+                    )
                 )
             if found:
                 break
         return found
 
 
-def replace_effort(search: VolumeSearch) -> VolumeSearch:
+def _with_medium_runs(search: VolumeSearch) -> VolumeSearch:
     """The search with confirming runs of medium length."""
     search.final = replace(MEDIUM, only_bounded=_is_only_bounded(search.requirement))
     return search
@@ -295,18 +316,36 @@ def _apart(requirement: Requirement) -> list[tuple[str, ...]]:
 
 def _is_within(machine: Machine, requirement: Requirement) -> bool:
     """True if all arrays together are within the limits."""
+    return not _joint_limits(machine, requirement)
+
+
+def _joint_limits(machine: Machine, requirement: Requirement) -> list[tuple[str, float, float]]:
+    """The limits that all arrays together break: name, found, most."""
     limits = requirement.limits
     pairs = (
-        (machine.cost, limits.budget), (machine.bays, limits.bays), (machine.watts, limits.watts),
-        (machine.yearly_loss, limits.yearly_loss),
-    )  # fmt: skip
-    return all(most is None or value <= most for value, most in pairs)
+        ("budget", machine.cost, limits.budget),
+        ("bays", machine.bays, limits.bays),
+        ("watts", machine.watts, limits.watts),
+        ("yearly_loss", machine.yearly_loss, limits.yearly_loss),
+    )
+    return [(name, value, most) for name, value, most in pairs if most is not None and value > most]
 
 
-def _nets(searches: Sequence[Sequence[VolumeSearch]]) -> list[answer.Net]:
+def _joint(machine: answers.MachineAnswer, name: str, found: float, most: float) -> answers.MissedNeed:
+    return answers.MissedNeed(
+        array="",
+        need=f"{name} of all arrays together",
+        asked=f"{most:.3g}",
+        best=f"{found:.3g}",
+        excess=found / most - 1,
+        machine=machine.words,
+    )
+
+
+def _nets(searches: Sequence[Sequence[VolumeSearch]]) -> list[answers.Net]:
     every = [search.counts for each in searches for search in each]
     return [
-        answer.Net(name=name, left=sum(getattr(counts, key) for counts in every))
+        answers.Net(name=name, left=sum(getattr(counts, key) for counts in every))
         for name, key in (
             ("candidates", "candidates"),
             ("possible by the closed formulas", "possible"),
@@ -317,9 +356,9 @@ def _nets(searches: Sequence[Sequence[VolumeSearch]]) -> list[answer.Net]:
     ]
 
 
-def _array(volume: Volume, one: Confirmed) -> answer.ArrayAnswer:
+def _array(volume: Volume, one: Confirmed) -> answers.ArrayAnswer:
     design = one.design
-    return answer.ArrayAnswer(
+    return answers.ArrayAnswer(
         name=volume.name,
         drive=design.drive,
         level=design.scheme.name,
@@ -336,15 +375,23 @@ def _array(volume: Volume, one: Confirmed) -> answer.ArrayAnswer:
     )
 
 
-def _figures(best: Machine) -> list[answer.LoadFigure]:
+def _figures(best: Machine) -> list[answers.LoadFigure]:
     return [
-        answer.LoadFigure(
-            array=volume.name, period=figure.period, state=figure.state.value, load=figure.load,
-            operation=figure.operation, iops=figure.iops, bytes_per_s=figure.bytes_per_s,
-            mean_ns=figure.latency_ns["mean"], p99_ns=figure.latency_ns["p99"], p999_ns=figure.latency_ns["p999"],
+        answers.LoadFigure(
+            array=volume.name,
+            period=figure.period,
+            state=figure.state.value,
+            load=figure.load,
+            operation=figure.operation,
+            iops=figure.iops,
+            bytes_per_s=figure.bytes_per_s,
+            mean_ns=figure.latency_ns["mean"],
+            p99_ns=figure.latency_ns["p99"],
+            p999_ns=figure.latency_ns["p999"],
         )
-        for volume, one in best.parts for figure in one.outcome.figures
-    ]  # fmt: skip
+        for volume, one in best.parts
+        for figure in one.outcome.figures
+    ]
 
 
 def _design_words(missed: Missed) -> str:
@@ -355,9 +402,6 @@ def _design_words(missed: Missed) -> str:
     return f"{count} x {design.drive}, {design.scheme.name}"
 
 
-def design(requirement: Requirement, prices: Prices, watch: Watch) -> answer.DesignAnswer:
+def design(requirement: Requirement, prices: Prices, watch: Watch) -> answers.DesignAnswer:
     """Design the cheapest machine. Raises Usage or `_core.ConfigError`, one line."""
     return Designer(requirement, prices, watch).answer()
-
-
-__all__ = ["Candidate", "Designer", "design"]

@@ -50,9 +50,7 @@ def candidates(prices: Prices, names: Sequence[str], regions: Sequence[float], w
     wanted = [name for name in _core.drive_names() if name in prices.of and (not names or name in names)]
     lines = {name: json.loads(_core.drive_line(name)) for name in wanted}
     plan = [(name, run) for name in wanted for run in _runs(lines[name]["rpm"] is not None, regions, writes)]
-    machines = [
-        (_machine(name, run), _core.Workload.parse(run.workload, "drive", "drive")) for name, run in plan
-    ]
+    machines = [(_machine(name, run), _core.Workload.parse(run.workload, "drive", "drive")) for name, run in plan]
     results = iter(_core.simulate_many(machines))
     found = []
     for name in wanted:
@@ -91,8 +89,11 @@ def _runs(is_disk: bool, regions: Sequence[float], writes: bool) -> list[_Run]:
     depths = DEPTHS if is_disk else DEPTHS[::2]
     found = [
         _Run(kind, region, depth, size, 0.0, state)
-        for kind in kinds for region in shares for depth in depths for size in SIZES
-    ]  # fmt: skip
+        for kind in kinds
+        for region in shares
+        for depth in depths
+        for size in SIZES
+    ]
     return found + [_Run("sequential", 1.0, 2, 1 << 20, place) for place in (PLACES if is_disk else PLACES[:1])]
 
 
@@ -114,9 +115,12 @@ def _op(text: str) -> tuple[float, float, float]:
 
 
 def _candidate(
-    name: str, line: dict[str, float], price: float, regions: Sequence[float],
+    name: str,
+    line: dict[str, float],
+    price: float,
+    regions: Sequence[float],
     figures: dict[_Run, tuple[float, float, float]],
-) -> Candidate:  # fmt: skip
+) -> Candidate:
     is_disk = line["rpm"] is not None
 
     def times(kind: str) -> NDArray[np.float64]:

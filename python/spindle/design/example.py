@@ -1,7 +1,7 @@
 """An example of a requirement file."""
 
-EXAMPLE = '''\
-# What a machine must do. `spindle design FILE --prices PRICES` finds the cheapest one.
+EXAMPLE = """\
+# The need of a machine. `spindle design` takes this file and one of prices, and finds the cheapest drives and array.
 about = "database of a shop, with its nightly backup"
 usable = "4TB"                # space for data
 survive = 2                   # any two drives may fail
@@ -39,5 +39,5 @@ pattern = "sequential"
 size = "1MiB"
 rate_limit = "50 MB/s"
 least_throughput = "40 MB/s"
-'''
+"""
 """Printed by `spindle design` with `example`."""

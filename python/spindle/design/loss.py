@@ -1,7 +1,7 @@
 """The yearly probability that an array loses data: drives that fail during rebuilds, and unreadable sectors.
 
-Closed form of a Markov chain with constant rates (Patterson, Gibson and Katz 1988; with unreadable sectors Greenan, Plank and
-Wylie 2010): with n drives in a group that failures put at rate 1/MTTF each, repair at rate 1/MTTR, MTTF >> MTTR.
+Closed form of a Markov chain with constant rates, for repairs that are much shorter than lives (Patterson, Gibson and
+Katz 1988), with unreadable sectors in the last rebuild.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def yearly_loss(group: Group) -> float:
 
 
 def _chain(drives: list[float], per_hour: float, repair_hours: float, unreadable: float) -> float:
-    """Losses in an hour: a first failure, then in each repair one more; the last one is an unreadable sector or a drive."""
+    """Losses in an hour: a first failure, in each repair one more, and last an unreadable sector or a drive."""
     rate = drives[0] * per_hour
     for count in drives[1:-1]:
         rate *= min(1.0, count * per_hour * repair_hours)

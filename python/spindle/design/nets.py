@@ -1,4 +1,4 @@
-"""The first two nets: closed formulas that throw out what cannot work, and a queueing approximation that sorts the rest.
+"""The first two nets: closed formulas that throw out what cannot work, a queueing approximation that sorts the rest.
 
 The closed formulas are optimistic: a candidate that they throw out breaks a need whatever the queues do. The
 approximation may err, so it only orders the candidates and drops those that miss a bound by `MARGIN`.
@@ -199,7 +199,9 @@ def estimate(of: Grid, work: Work) -> Estimate:
 
     Arrivals are Poisson. A queue of n requests is served at the rate of the drive's own closed loop with n outstanding
     (flow-equivalent server: Chandy, Herzog and Woo 1975), so reordering counts. The mean follows from Little's law; the
-    99th percentile from that of a request alone at the drive and an exponential wait.
+    99th percentile from that of a request alone at the drive and an exponential wait of those that wait. A write to a
+    mirror is answered from the drives' caches, behind the request that a drive is serving. One to parity is a read and
+    a write, of the slower of two drives.
     """
     rate = work.reads + work.writes
     served = [_service_ns(of, work, rate, depth) for depth in range(len(DEPTHS))]
@@ -216,12 +218,16 @@ def estimate(of: Grid, work: Work) -> Estimate:
     wait = np.where(is_full, np.inf, response - served[0])
     alone = _times(of, "read_ns", 0, work.read_bytes)
     tail = np.stack([drive.tail for drive in of.drives])[of.drive, of.region]
+    busy = np.where(is_full, 1.0, 1 - 1 / total)
+    longest = wait * np.log(np.maximum(100 * busy, 1.0)) / np.maximum(busy, 0.01)
     read_mean = alone + wait
-    read_p99 = alone + np.sqrt((alone * (tail - 1)) ** 2 + (4.6 * wait) ** 2)
+    read_p99 = alone + np.sqrt((alone * (tail - 1)) ** 2 + longest**2)
     parity = of.of_scheme("parity") > 0
-    write_alone = np.where(parity, 1.2 * alone, 0.05 * alone)
-    write_mean = np.where(parity, write_alone + 1.5 * wait, write_alone + 0.2 * wait)
-    write_p99 = np.where(parity, 1.3 * read_p99, 0.05 * alone + 0.9 * wait)
+    copies = of.of_scheme("copies")
+    behind = busy * alone * 0.6 * np.sqrt(copies)
+    write_mean = np.where(parity, 1.2 * alone + 1.5 * wait, 0.05 * alone + behind + 0.2 * wait)
+    write_p99 = np.where(parity, 1.3 * read_p99, 0.05 * alone + tail * alone * np.minimum(1.0, busy * copies))
+    write_p99 = np.where(np.isinf(wait), np.inf, write_p99)
     return Estimate(read_mean, read_p99, write_mean, write_p99)
 
 
@@ -230,7 +236,7 @@ def _service_ns(of: Grid, work: Work, rate: Floats, depth: int) -> Floats:
     busy = work.reads * _times(of, "read_ns", depth, work.read_bytes)
     busy = busy + work.writes * _times(of, "write_ns", depth, work.write_bytes)
     left = np.maximum(1e-3, 1 - work.streamed / of.of_drive("outer_rate"))
-    return np.divide(busy, rate, out=np.full(len(of), 1.0), where=rate > 0) / left
+    return np.asarray(np.divide(busy, rate, out=np.full(len(of), 1.0), where=rate > 0) / left)
 
 
 def _between(served: Sequence[Floats], number: int) -> Floats:
@@ -259,5 +265,3 @@ def predicted_share(of: Grid, volume: Volume, rate_factor: float) -> Floats:
                     if is_there:
                         share = np.maximum(share, found.of(key, writes) / most)
     return share
-
-

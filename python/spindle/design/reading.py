@@ -19,14 +19,27 @@ LONGEST_YEARS = 20
 MOST_LOADS = 16
 MOST_BAYS = 64
 MOST_APART = 2
-"""Loads that may get an array of their own: the number of machines that are tried doubles with each."""
+"""Loads that may get an array of their own. The number of machines that are tried doubles with each."""
 DEPTH = ("16", "16")
-"""Workers and depth of an open loop without its own: so many requests of users that nothing but the array limits."""
+"""Workers and depth of an open loop without its own: enough that nothing but the array limits it."""
 SCHEDULERS = ("none", "mq-deadline", "bfq", "kyber")
 FILE_SYSTEMS = ("xfs", "ext4")
+OF_LIMITS = ("bays", "budget", "watts", "rebuild", "yearly_loss")
+OF_LOAD = ("workload", "iops", "mix", "size", "p99")
 _MIX = re.compile(r"\s*(\d{1,3})\s*/\s*(\d{1,3})\s*")
-_NOT_OF_LOADS = {"name", "operation", "order", "start_delay", "stop_after", "stop_bytes", "stop_passes", "stop_requests",
-                 "ends", "verify", "verify_fatal"}  # fmt: skip
+_NOT_OF_LOADS = {
+    "name",
+    "operation",
+    "order",
+    "start_delay",
+    "stop_after",
+    "stop_bytes",
+    "stop_passes",
+    "stop_requests",
+    "ends",
+    "verify",
+    "verify_fatal",
+}
 
 
 def read_requirement(path: Path) -> Requirement:
@@ -39,13 +52,9 @@ def requirement_of(text: str, source: str) -> Requirement:
     return _requirement(Table(parse(text, source), (), text, source))
 
 
-OF_LIMITS = ("bays", "budget", "watts", "rebuild", "yearly_loss")
-OF_LOAD = ("workload", "iops", "mix", "size", "p99")
-
-
 def requirement_of_keys(keys: Mapping[str, str]) -> Requirement:
-    """The common case, one load: `usable`, `survive`, keys of limits (`OF_LIMITS`) and of the load (`OF_LOAD`), as text.
-    Raises Usage or `_core.ConfigError`, one line."""
+    """The common case, one load: `usable`, `survive`, keys of limits (`OF_LIMITS`) and of the load (`OF_LOAD`), as
+    text. Raises Usage or `_core.ConfigError`, one line."""
     load = {"rate" if key == "iops" else key: value for key, value in keys.items() if key in OF_LOAD}
     if isinstance(load.get("rate"), str) and re.fullmatch(r"[0-9.]+", load["rate"]):
         load["rate"] += " IOPS"
@@ -77,15 +86,20 @@ def _requirement(root: Table) -> Requirement:
     if all(load.apart_bytes is not None for load in loads):
         root.fail("load", "every load is `apart`; one must stay on the data's array")
     return Requirement(
-        about=about, usable_bytes=usable, survive=survive, loads=tuple(loads), growth=growth, limits=limits,
-        space=space, seed=seed,
-    )  # fmt: skip
+        about=about,
+        usable_bytes=usable,
+        survive=survive,
+        loads=tuple(loads),
+        growth=growth,
+        limits=limits,
+        space=space,
+        seed=seed,
+    )
 
 
 def _growth(table: Table) -> Growth:
-    found = Growth(
-        capacity=_rise(table, "capacity"), load=_rise(table, "load"), years=_number(table, "years", 0, LONGEST_YEARS) or 0
-    )  # fmt: skip
+    years = _number(table, "years", 0, LONGEST_YEARS) or 0
+    found = Growth(capacity=_rise(table, "capacity"), load=_rise(table, "load"), years=years)
     table.finish()
     if (found.capacity or found.load) and not found.years:
         table.fail("years", "is missing; for how many years must it last?")

@@ -49,7 +49,7 @@ class Load:
     @property
     def rate_iops(self) -> float:
         """Requests that start in a second; 0: as many as its workers manage."""
-        return sum(of["arrival"].get("rate_iops", 0.0) for of in self.parsed())
+        return float(sum(of["arrival"].get("rate_iops", 0.0) for of in self.parsed()))
 
     @property
     def is_checked_when_degraded(self) -> bool:
@@ -68,12 +68,12 @@ class Growth:
     @property
     def capacity_factor(self) -> float:
         """Space at the end, as a multiple of that at the start."""
-        return (1 + self.capacity) ** self.years
+        return float((1 + self.capacity) ** self.years)
 
     @property
     def load_factor(self) -> float:
         """Rates at the end, as multiples of those at the start."""
-        return (1 + self.load) ** self.years
+        return float((1 + self.load) ** self.years)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,7 @@
 """The search for the cheapest array of one volume, and for its front: nets, races, confirming runs.
 
-Candidates are taken in the order of their cost. Those of one cost run against each other in short simulations of the same
-requests; the best go to the confirming runs, which are long, have several seeds and include the degraded and the
+Candidates are taken in the order of their cost. Those of one cost run against each other in short simulations of the
+same requests; the best go to the confirming runs, which are long, have several seeds and include the degraded and the
 rebuilding array. The first that is confirmed is the cheapest.
 """
 
@@ -36,8 +36,12 @@ CONFIRMED = 3
 """Designs of one cost that get a confirming run before the cost is given up."""
 SPEEDS = (20_000_000, 50_000_000, 100_000_000, 200_000_000)
 """Values of `sync_speed_min` that are tried where the rebuild is too slow, bytes/s."""
+PLAUSIBLE = 1.25
+"""Largest approximated latency of a design of the front, as a multiple of its bound."""
 FRONT = 16
-"""Most designs of the front that are simulated."""
+"""Most designs of the front that are simulated in a round."""
+FRONT_ROUNDS = 2
+"""Rounds, if less than half of that is confirmed."""
 DEAREST = 3.0
 """Designs of the front cost at most this multiple of the cheapest."""
 
@@ -173,7 +177,10 @@ class VolumeSearch:
         for design, outcome in zip(designs, outcomes, strict=True):
             if not outcome.meets:
                 self._best_misses.append((outcome.share, design, outcome))
-        return [(outcome.share or outcome.latency_ns / 1e15, row, outcome) for row, outcome in zip(rows, outcomes, strict=True)]
+        return [
+            (outcome.share or outcome.latency_ns / 1e15, row, outcome)
+            for row, outcome in zip(rows, outcomes, strict=True)
+        ]
 
     def confirm(self, rows: Sequence[np.intp]) -> list[Confirmed]:
         """The confirming runs of some designs; those that meet every need in them."""
@@ -202,8 +209,8 @@ class VolumeSearch:
         return limits.yearly_loss is None or self._loss(row, hours) <= limits.yearly_loss
 
     def _faster_rebuild(self, row: np.intp, design: ArrayDesign, outcome: Outcome) -> tuple[ArrayDesign, Outcome]:
-        """The same design with the least `sync_speed_min` of `SPEEDS` with which its rebuild is fast enough; the last one
-        that was tried if there is none, or if a bound breaks."""
+        """The same design with the least `sync_speed_min` of `SPEEDS` with which its rebuild is fast enough. If there
+        is none, or a bound breaks: the last one that was tried."""
         for speed in SPEEDS if outcome.rebuild_hours else ():
             design = replace(design, sync_speed_min=speed)
             outcome = self._confirming([design])[0]
@@ -217,30 +224,53 @@ class VolumeSearch:
     def _confirmed(self, row: np.intp, design: ArrayDesign, outcome: Outcome) -> Confirmed:
         one = self._grid.take(np.array([row]))
         return Confirmed(
-            design=design, cost=float(one.cost[0]), watts=float(one.watts[0]), bays=int(one.bays[0]),
-            usable_bytes=float(one.usable[0]), outcome=outcome, predicted_share=float(self._share[row]),
+            design=design,
+            cost=float(one.cost[0]),
+            watts=float(one.watts[0]),
+            bays=int(one.bays[0]),
+            usable_bytes=float(one.usable[0]),
+            outcome=outcome,
+            predicted_share=float(self._share[row]),
             yearly_loss=self._loss(row, outcome.rebuild_hours or 0.0),
-        )  # fmt: skip
+        )
 
     # --- the front ---
 
     def front(self, cheapest: Confirmed) -> list[Confirmed]:
         """Confirmed designs that no other one beats in cost, latency, loss and watts; the cheapest is among them."""
         of, share = self._grid, self._share
-        rows = np.flatnonzero((share <= NEARLY) & (of.cost <= DEAREST * cheapest.cost))
-        rows = _best_of_hardware(of, rows, share)
+        left = np.flatnonzero((share <= PLAUSIBLE) & (of.cost <= DEAREST * cheapest.cost))
+        left = _best_of_hardware(of, left, share)
+        confirmed = [cheapest]
+        for _ in range(FRONT_ROUNDS):
+            rows = self._spread_front(left)
+            if not len(rows) or len(confirmed) > FRONT // 2:
+                break
+            self.watch.step(f"{self.volume.name}: {len(rows)} designs of the front")
+            found = self.confirm([row for value, row, _ in self._run(list(rows)) if value <= NEARLY])
+            confirmed += [one for one in found if one.design != cheapest.design]
+            # A drive and level of which nothing was confirmed are left out of the next round.
+            good = {(one.design.drive, one.design.scheme.name) for one in found}
+            tried = {self._kind(row) for row in rows}
+            left = np.array([row for row in left if row not in rows and self._kind(row) not in tried - good], dtype=int)
+        kept = front(np.array([one.objectives for one in confirmed]))
+        chosen = [one for one, is_kept in zip(confirmed, kept, strict=True) if is_kept or one is cheapest]
+        return sorted(chosen, key=lambda one: (one.objectives, one.design.sort_key))
+
+    def _kind(self, row: np.intp) -> tuple[str, str]:
+        return self._grid.drives[self._grid.drive[row]].name, self._grid.schemes[self._grid.scheme[row]].name
+
+    def _spread_front(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Rows of the approximated front, at most `FRONT` of them, evenly over the cost."""
+        if not len(rows):
+            return rows
+        of, share = self._grid, self._share
         loss = np.array([self._least_loss(int(row)) for row in rows])
         points = np.stack([of.cost[rows], np.round(share[rows], 3), loss, of.watts[rows]], axis=1)
-        rows = rows[front(points)] if len(rows) else rows
+        rows = rows[front(points)]
         rows = rows[np.lexsort((rows, share[rows], of.cost[rows]))]
-        rows = rows[np.unique(np.linspace(0, len(rows) - 1, min(FRONT, len(rows))).round().astype(int))]
-        self.watch.step(f"{self.volume.name}: {len(rows)} designs of the front")
-        hopeful = [row for value, row, _ in self._run(list(rows)) if value <= NEARLY]
-        confirmed = self.confirm(hopeful)
-        confirmed = [cheapest, *(one for one in confirmed if one.design != cheapest.design)]
-        kept = front(np.array([one.objectives for one in confirmed]))
-        found = [one for one, is_kept in zip(confirmed, kept, strict=True) if is_kept or one is cheapest]
-        return sorted(found, key=lambda one: (one.objectives, one.design.sort_key))
+        spread = np.unique(np.linspace(0, len(rows) - 1, min(FRONT, len(rows))).round().astype(int))
+        return np.asarray(rows[spread])
 
     def _least_loss(self, row: int) -> float:
         hours = next(need.offer for need in self._needs if need.name == "rebuild")
@@ -262,7 +292,9 @@ class VolumeSearch:
             if others.any():
                 found.append(self._missed_by(need, np.flatnonzero(others)))
         if not found:  # no single one: the nearest of each that is never met, or misses that come together
-            found = [self._missed_by(need, np.arange(len(self._everything))) for need in self._needs if not need.met.any()]
+            found = [
+                self._missed_by(need, np.arange(len(self._everything))) for need in self._needs if not need.met.any()
+            ]
         if not found:
             total = sum(np.maximum(need.excess, 0) for need in self._needs)
             nearest = np.array([int(np.argmin(total))])
@@ -272,9 +304,13 @@ class VolumeSearch:
     def _missed_by(self, need: Need, rows: NDArray[np.intp]) -> Missed:
         row = rows[int(np.argmin(need.excess[rows]))]
         return Missed(
-            need.name, float(need.excess[row]), need.need, float(need.offer[row]), need.unit,
+            need.name,
+            float(need.excess[row]),
+            need.need,
+            float(need.offer[row]),
+            need.unit,
             self._everything.design(int(row)),
-        )  # fmt: skip
+        )
 
     def _missed_in_simulations(self) -> list[Missed]:
         if not self._best_misses:  # the approximation dropped all: simulate its best
@@ -285,12 +321,17 @@ class VolumeSearch:
         _, design, outcome = min(self._best_misses, key=lambda one: (one[0], one[1].sort_key))
         found = [
             Missed(
-                f"{broken.key} of {broken.load}" + (f", {broken.operation}s" if broken.operation else "")
+                f"{broken.key} of {broken.load}"
+                + (f", {broken.operation}s" if broken.operation else "")
                 + (f", {broken.state.value}" if broken.state.value != "whole" else ""),
-                broken.excess, broken.bound, broken.found, "1/s" if broken.key.startswith("rate") else "ns", design,
+                broken.excess,
+                broken.bound,
+                broken.found,
+                "1/s" if broken.key.startswith("rate") else "ns",
+                design,
             )
             for broken in outcome.broken
-        ]  # fmt: skip
+        ]
         limits = self.requirement.limits
         if not found and limits.rebuild_hours is not None and (outcome.rebuild_hours or 0) > limits.rebuild_hours:
             hours = outcome.rebuild_hours or 0.0

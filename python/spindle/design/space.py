@@ -129,10 +129,8 @@ def grid(requirement: Requirement, drives: Sequence[Candidate]) -> Grid:
     return Grid(drives, schemes, space, **dict(zip(names, joined, strict=True)))
 
 
-def _part(
-    at: int, drive: Candidate, number: int, scheme: Scheme, space: Space, limits: Limits
-) -> Ints | None:
-    """The candidates of one drive and level. Flash drives have no fast region, and no elevator where there is `none`."""
+def _part(at: int, drive: Candidate, number: int, scheme: Scheme, space: Space, limits: Limits) -> Ints | None:
+    """The candidates of one drive and level. Flash has no fast region, and no elevator if `none` is a choice."""
     counts = [count for count in range(scheme.least, limits.bays + 1) if scheme.allows(count)]
     spares = [spare for spare in space.spares if scheme.tolerance or not spare] or [0]
     if not counts:

@@ -16,7 +16,7 @@ from spindle.result.figures import Op
 from spindle.result.figures import Stream as StreamFigures
 from spindle.run.simulate import SimulatedRun, read_figures
 
-REBUILD_SECONDS = {False: (20.0, 60.0), True: (0.5, 2.0)}
+REBUILD_SECONDS = {False: (8.0, 24.0), True: (0.5, 2.0)}
 """Two runs with a rebuild, of disks and of flash. Its rate is that between the ends of both: the kernel's thread begins
 fast, and yields once it has measured the load. A rebuild of flash makes very many requests."""
 MOST_REQUESTS = 40
@@ -132,7 +132,9 @@ def run_seconds(loads: Sequence[Load], requests: int, factor: float) -> float:
     total = sum(rates)
     if not total:
         return requests / 400  # closed loops only: as long as 400 requests/s would take
-    slowest = min((rate for rate, load in zip(rates, loads, strict=True) if rate and any(load.bounds.values())), default=0.0)
+    slowest = min(
+        (rate for rate, load in zip(rates, loads, strict=True) if rate and any(load.bounds.values())), default=0.0
+    )
     seconds = requests / total
     if slowest:
         seconds = min(max(seconds, requests / 4 / slowest), MOST_REQUESTS * requests / total)
@@ -151,15 +153,18 @@ class Simulator:
     _kept: dict[tuple[str, str], SimulatedRun] = field(default_factory=dict)
 
     def evaluate(
-        self, designs: Sequence[ArrayDesign], volume: Volume, effort: Effort, factor: float, seed: int = 1,
-    ) -> list[Outcome]:  # fmt: skip
+        self,
+        designs: Sequence[ArrayDesign],
+        volume: Volume,
+        effort: Effort,
+        factor: float,
+        seed: int = 1,
+    ) -> list[Outcome]:
         """Simulate each design with the same requests. `factor`: on the rates of open loops. Raises
         `_core.ConfigError`."""
         plans = [list(self._plan(design, volume, effort, factor, seed)) for design in designs]
         self._run([run for plan in plans for run in plan])
-        return [
-            self._outcome(design, volume, factor, plan) for design, plan in zip(designs, plans, strict=True)
-        ]
+        return [self._outcome(design, volume, factor, plan) for design, plan in zip(designs, plans, strict=True)]
 
     def _plan(
         self, design: ArrayDesign, volume: Volume, effort: Effort, factor: float, seed: int
@@ -185,7 +190,9 @@ class Simulator:
     def _run(self, planned: Sequence[_Planned]) -> None:
         new = {of.key: of for of in planned if of.key not in self._kept}
         machines = {text: _core.Machine.parse(text, "design") for text in {of.text for of in new.values()}}
-        texts = _core.simulate_many([(machines[of.text], of.core) for of in new.values()], interval_ns=3_600_000_000_000)
+        texts = _core.simulate_many(
+            [(machines[of.text], of.core) for of in new.values()], interval_ns=3_600_000_000_000
+        )
         self.runs += len(new)
         for key, text in zip(new, texts, strict=True):
             self._kept[key] = read_figures(text)
@@ -219,9 +226,14 @@ class Simulator:
                     latency = {key: known[percent] * self.slower for key, percent in PERCENTILES.items()}
                     latency["mean"] = op.latency.mean_ns * self.slower
                     yield Figure(
-                        planned.period, planned.state, load.name, name,
-                        op.iops / self.slower, op.bytes_per_s / self.slower, latency,
-                    )  # fmt: skip
+                        planned.period,
+                        planned.state,
+                        load.name,
+                        name,
+                        op.iops / self.slower,
+                        op.bytes_per_s / self.slower,
+                        latency,
+                    )
 
 
 @dataclass(frozen=True)
@@ -294,8 +306,11 @@ def _break(found: Outcome, broken: Broken) -> None:
     """Add a broken bound; of several seeds the worst."""
     for at, other in enumerate(found.broken):
         if (other.load, other.state, other.key, other.operation) == (
-            broken.load, broken.state, broken.key, broken.operation,
-        ):  # fmt: skip
+            broken.load,
+            broken.state,
+            broken.key,
+            broken.operation,
+        ):
             if broken.excess > other.excess:
                 found.broken[at] = broken
             return
@@ -305,7 +320,8 @@ def _break(found: Outcome, broken: Broken) -> None:
 def _rebuild_hours(runs: Sequence[tuple[SimulatedRun, float]]) -> float:
     """Hours to rebuild a member at the rate between the ends of a short and a long run, whose lengths are in s."""
     (short, short_s), (long, long_s) = runs
-    assert short.rebuild is not None and long.rebuild is not None
+    assert short.rebuild is not None
+    assert long.rebuild is not None
     if long.rebuild.finished_ns is not None:
         return long.rebuild.finished_ns / 3.6e12
     rate = (long.rebuild.done_bytes - short.rebuild.done_bytes) / (long_s - short_s)

@@ -104,9 +104,9 @@ def limits_of(of: Requirement, drives: Sequence[Candidate], is_several: bool) ->
     found = [
         "prices are those of the file, of drives alone: no chassis, controller, processor, memory or power",
         "loads reach the array directly: a file system adds its own reads and writes, a page cache takes some away",
-        "drives behave as their data sheets; no controller, expander or bus limits them, and no drive is slower than its peers",
+        "drives behave as their data sheets, none slower than its peers; no controller, expander or bus limits them",
         "degraded means one missing drive, also where more may fail",
-        "the rebuild has the speed of its first minute; near the inner edge of disks it is slower",
+        "the rebuild has the speed of its first half minute; near the inner edge of disks it is slower",
         "failures are independent and equally likely at any age; operators, software and controllers lose data too",
     ]
     if assumed:

@@ -17,7 +17,7 @@ def chart(found: DesignAnswer) -> Chart | None:
     if not found.front or found.recommendation is None:
         return None
     names = list(dict.fromkeys(one.arrays[0].drive for one in found.front))[:MOST_SERIES]
-    values = [
+    values: list[dict[str, Any]] = [
         {
             "cost": one.cost, "p99": one.p99_ns / 1e6, "loss": max(one.yearly_loss, 1e-15), "watts": one.watts,
             "drive": one.arrays[0].drive if one.arrays[0].drive in names else "other", "design": one.words,
@@ -33,7 +33,9 @@ def chart(found: DesignAnswer) -> Chart | None:
         _panel(x, parts.rates("p99", "Largest p99 (ms)", [float(value["p99"]) for value in values]), names),
         _panel(
             x,
-            parts.number("loss", "Loss of data (probability a year)", log=10, axis={"values": _decades(losses), "format": "~e"}),
+            parts.number(
+                "loss", "Loss of data (probability a year)", log=10, axis={"values": _decades(losses), "format": "~e"}
+            ),
             names,
         ),
     ]

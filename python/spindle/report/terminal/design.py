@@ -65,7 +65,9 @@ def _recommendation(found: DesignAnswer, best: MachineAnswer, style: Style) -> I
         yield from style.wrap(f"{usable}; data loss {loss_words(array.yearly_loss)} a year{rebuild}", "  ")
         if array.rebuild_hours is not None and array.rebuild_hours > LONG_REBUILD_HOURS:
             advice = "md yields to the load; a bound `rebuild` under [limits] makes the search raise `sync_speed_min`"
-            yield from style.wrap(f"warn: a rebuild beside the load takes {_hours(array.rebuild_hours)}: {advice}", "  ")
+            yield from style.wrap(
+                f"warn: a rebuild beside the load takes {_hours(array.rebuild_hours)}: {advice}", "  "
+            )
     yield ""
     yield from _figures(found.figures, style)
     yield ""
@@ -79,7 +81,8 @@ def _recommendation(found: DesignAnswer, best: MachineAnswer, style: Style) -> I
     yield from (f"  {line}".rstrip() for line in found.commands)
     for name, text in found.machines.items():
         yield ""
-        yield f"machine file{f' of {name}' if len(found.machines) > 1 else ''}, for `spindle run` and `spindle predict`:"
+        of = f" of {name}" if len(found.machines) > 1 else ""
+        yield f"machine file{of}, for `spindle run` and `spindle predict`:"
         yield from (f"  {line}".rstrip() for line in text.splitlines())
 
 
