@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from spindle import _core
 from spindle.design.requirement import LATENCIES, Growth, Limits, Load, Requirement, Space, State
@@ -226,10 +226,10 @@ def _resolved(table: Table) -> ResolvedWorkload:
     elif each is not None:
         table.fail("each", "is the rate of one user; say how many `users` there are")
     if mix is not None:
-        found = _MIX.fullmatch(mix)
-        if found is None or int(found[1]) + int(found[2]) != 100:
+        shares = _MIX.fullmatch(mix)
+        if shares is None or int(shares[1]) + int(shares[2]) != 100:
             table.fail("mix", f"`{mix}` is not a share of reads and writes; write for example 70/30")
-        given["write_fraction"] = f"{found[2]}%"
+        given["write_fraction"] = f"{shares[2]}%"
     if isinstance(given.get("rate"), int | float):
         given["rate"] = f"{given['rate']} IOPS"
     is_open = "rate" in given or "worker_rate" in given
@@ -238,28 +238,29 @@ def _resolved(table: Table) -> ResolvedWorkload:
         options |= {"workers": DEPTH[0], "depth": DEPTH[1]}
     options |= {key: text_of(value) for key, value in given.items()}
 
-    def resolved(pairs: list[tuple[str, str]]) -> ResolvedWorkload:
-        return resolve(name, pairs) if name is not None else resolve_text("", table.source, "load", pairs)
-
     pairs = list(options.items())
     try:
-        found_workload = resolved(pairs)
+        found = resolve(name, pairs) if name is not None else resolve_text("", table.source, "load", pairs)
     except (_core.ConfigError, Usage) as error:
-        _blame(table, resolved, pairs, error)
-    if found_workload.spec.phases:
+        _blame(table, str(error))
+    if found.spec.phases:
         table.fail("workload", f"`{name}` has phases, one after another; give the loads that run at the same time")
-    return found_workload
+    return found
 
 
-def _blame(table: Table, resolved: Any, pairs: list[tuple[str, str]], error: Exception) -> Any:
-    """Raise the error at the first key with which it appears."""
-    for count in range(len(pairs) + 1):
-        try:
-            resolved(pairs[:count])
-        except (_core.ConfigError, Usage) as found:
-            if count == 0 or str(found) == str(error):
-                table.fail(pairs[count - 1][0] if count else "workload", str(found))
-    table.fail(None, str(error))
+_WRITTEN_AS = {"worker_rate": "each"}
+"""Keys of a load that are written as another key of its workload."""
+
+
+def _blame(table: Table, says: str) -> NoReturn:
+    """Raise an error of a workload at the key that it names."""
+    named = re.match(r"`(\w+)=`: (.*)", says)
+    if named is None:
+        table.fail("workload", says)
+    key = named[1]
+    if table.was_given(_WRITTEN_AS.get(key, key)):
+        key = _WRITTEN_AS.get(key, key)
+    table.fail(key, named[2])
 
 
 def _stream_keys() -> list[str]:

@@ -73,6 +73,7 @@ class Table:
 
     def __init__(self, data: Mapping[str, Any], path: Path, text: str, source: str) -> None:
         self._data = dict(data)
+        self._given = frozenset(data)
         self._asked: list[str] = []
         self.path, self.text, self.source = path, text, source
 
@@ -109,6 +110,10 @@ class Table:
         """Take a value of any type; None: missing."""
         self._asked.append(key)
         return self._data.pop(key, None)
+
+    def was_given(self, key: str) -> bool:
+        """True if the table has the key, taken or not."""
+        return key in self._given
 
     def left(self) -> list[str]:
         """Keys that were not taken."""
