@@ -19,7 +19,7 @@ import numpy as np
 from spindle import _core
 from spindle.design import nets
 from spindle.design.drives import Candidate, candidates
-from spindle.design.loads import Volume, volumes
+from spindle.design.loads import Volume, demands, volumes
 from spindle.design.prices import Prices
 from spindle.design.reading import requirement_of
 from spindle.design.requirement import Requirement, State
@@ -127,13 +127,13 @@ def error(count: int, seed: int) -> None:
         need, of_prices = requirement(draw, 16), prices(draw)
         measured = measured or candidates(of_prices, (), need.space.regions, True)
         of, volume = grid(need, measured), volumes(need, ())[0]
-        work = nets.member_work(of, nets.demands(volume.loads))
+        work = nets.member_work(of, demands(volume.loads))
         rows = np.flatnonzero((nets.utilisation(of, work, 0) < 0.9) & (of.usable >= volume.needed_bytes))
         rows = np.sort(draw.permutation(rows)[:12])
         if not len(rows):
             continue
         some = of.take(rows)
-        guess = nets.estimate(some, nets.member_work(some, nets.demands(volume.loads)))
+        guess = nets.estimate(some, nets.member_work(some, demands(volume.loads)))
         outcomes = simulator.evaluate([some.design(at) for at in range(len(rows))], volume, Effort(10_000, 1), 1.0)
         worst: list[tuple[float, float]] = []
         for at, outcome in enumerate(outcomes):

@@ -87,7 +87,7 @@ def test_no_cheaper_design_of_the_space_meets_the_need(found: spindle.Design) ->
 
 
 def test_the_front_has_no_design_that_another_one_beats(found: spindle.Design) -> None:
-    points = [(one.cost, one.bound_share, one.yearly_loss, one.watts) for one in found.front]
+    points = [(one.cost, one.bound_share or 0.0, one.yearly_loss, one.watts) for one in found.front]
     for point in points:
         beaten = [all(a <= b for a, b in zip(other, point, strict=True)) for other in points if other != point]
         assert not any(beaten)

@@ -8,7 +8,7 @@ import pytest
 from spindle import _core
 from spindle.design import nets
 from spindle.design.drives import Candidate, candidates
-from spindle.design.loads import volumes, workload
+from spindle.design.loads import demands, volumes, workload
 from spindle.design.prices import Prices
 from spindle.design.reading import requirement_of
 from spindle.design.requirement import Requirement, State
@@ -61,13 +61,15 @@ def test_members_get_the_requests_that_the_simulator_gives_them(
 ) -> None:
     of, volume = grid(need, drives), volumes(need, ())[0]
     row = rows_of(of, scheme, count)
-    work = nets.member_work(of.take(np.array([row])), nets.demands(volume.loads))
+    work = nets.member_work(of.take(np.array([row])), demands(volume.loads))
     design = of.design(row)
     core = workload(volume.loads, 20, 1)
     machine = _core.Machine.parse(machine_text(design, State.WHOLE, ""), "x")
     run = read_figures(_core.simulate_many([(machine, core)])[0])
     seconds = run.run.measured_s + 4
-    reads, writes = (sum(getattr(drive, name) for drive in run.drives) / count / seconds for name in ("reads", "writes"))
+    reads, writes = (
+        sum(getattr(drive, name) for drive in run.drives) / count / seconds for name in ("reads", "writes")
+    )
     # md's rows of 4 KiB that overlap, and the end of the run, make a few per cent.
     assert work.reads[0] == pytest.approx(reads, rel=0.08)
     assert work.writes[0] == pytest.approx(writes, rel=0.08)
@@ -98,7 +100,7 @@ def test_the_approximation_of_reads_is_near_the_simulation(need: Requirement, dr
     of, volume = grid(need, drives), volumes(need, ())[0]
     rows = np.array([rows_of(of, *one) for one in (("raid10 n2", 8), ("raid5", 10), ("raid6", 12), ("raid0", 6))])
     some = of.take(rows)
-    found = nets.estimate(some, nets.member_work(some, nets.demands(volume.loads)))
+    found = nets.estimate(some, nets.member_work(some, demands(volume.loads)))
     outcomes = Simulator().evaluate([some.design(at) for at in range(len(rows))], volume, Effort(8000, 1), 1.0)
     for at, outcome in enumerate(outcomes):
         read = next(figure for figure in outcome.figures if figure.operation == "read")

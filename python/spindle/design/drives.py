@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from spindle import _core
 from spindle.design.facts import Facts, facts_of
 from spindle.design.prices import Prices
+from spindle.design.standin import NAME, stand_in
 from spindle.run.simulate import read_figures
 
 DEPTHS = (1, 4, 32)
@@ -98,11 +99,13 @@ def _runs(is_disk: bool, regions: Sequence[float], writes: bool) -> list[_Run]:
 
 
 def _machine(name: str, run: _Run) -> _core.Machine:
+    smaller = stand_in(name)
     start = run.place * 100
     keys = f"region = '{start:g}%-{min(100.0, start + run.region * 100):g}%'\n"
     if run.state:
         keys += f"state = '{run.state}'\n"
-    return _core.Machine.parse(f"[queue]\nscheduler = 'none'\n[[drive]]\nmodel = '{name}'\n{keys}", name)
+    model, sheet = (NAME, smaller.sheet) if smaller is not None else (name, "")
+    return _core.Machine.parse(f"[queue]\nscheduler = 'none'\n[[drive]]\nmodel = '{model}'\n{keys}\n{sheet}", name)
 
 
 def _op(text: str) -> tuple[float, float, float]:
@@ -147,7 +150,7 @@ def _candidate(
         is_disk=is_disk,
         capacity=int(line["capacity"]),
         price=price,
-        facts=facts_of(name, line),
+        facts=facts_of(name),
         read_ns=read_ns,
         write_ns=times("write") if any(run.kind == "write" for run in figures) else read_ns,
         tail=np.array([tails[region if is_disk else 1.0] for region in regions]),

@@ -1,10 +1,15 @@
-"""Failures, unreadable sectors and watts of a drive."""
+"""Failures, unreadable sectors, power and endurance of a drive, as its sheet has them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+
+from spindle.base import offers
+from spindle.reliability.drives import of_model
+
+CLASS_WATTS = ((14_000, 12.0), (9_000, 9.0), (6_500, 7.5), (1, 5.5))
+"""Revolutions per minute from which, and watts of disks whose sheet is silent: assumed, as usual for the class."""
+FLASH_WATTS = 5.0
 
 
 @dataclass(frozen=True)
@@ -12,28 +17,27 @@ class Facts:
     """Figures of a drive that its speed does not depend on."""
 
     afr: float
-    """Share of such drives that fails in a year."""
+    """Share of such drives that fails in a year: as seen in service, not as promised."""
     ure_per_bit: float
     """Unreadable sectors per bit that is read."""
     watts: float
     """Power under random reads."""
-    is_assumed: bool
-    """True if the drive's class, not its sheet, gives them."""
+    writes_per_day: float | None
+    """Bytes that may be written each day of the warranty; None: disks, and sheets that are silent."""
+    assumed: tuple[str, ...]
+    """Figures that the sheet does not have."""
 
 
-_CLASSES = (
-    # rpm from, facts
-    (14_000, Facts(0.0055, 1e-16, 12.0, True)),
-    (9_000, Facts(0.007, 1e-15, 9.0, True)),
-    (6_500, Facts(0.014, 1e-15, 7.5, True)),
-    (1, Facts(0.014, 1e-14, 5.5, True)),
-)
-_FLASH = Facts(0.007, 1e-17, 5.0, True)
-
-
-def facts_of(name: str, line: Mapping[str, Any]) -> Facts:
-    """The facts of a drive by its class: revolutions per minute, or flash."""
-    rpm = line["rpm"]
-    if rpm is None:
-        return _FLASH
-    return next(facts for least, facts in _CLASSES if rpm >= least)
+def facts_of(name: str) -> Facts:
+    """The facts of a drive of the catalogue. Raises `ConfigError`."""
+    drive, rates = offers.facts(name), of_model(1, name)
+    offer = drive.offer
+    silent = {"failure rate": offer.afr, "unreadable sectors": offer.unreadable_rate, "watts": offer.active_watts}
+    usual = next(watts for rpm, watts in CLASS_WATTS if drive.rpm >= rpm) if drive.rpm is not None else FLASH_WATTS
+    return Facts(
+        afr=rates.service_afr,
+        ure_per_bit=rates.unreadable_rate.value,
+        watts=offer.active_watts.value if offer.active_watts is not None else usual,
+        writes_per_day=offer.writes_per_day,
+        assumed=tuple(key for key, value in silent.items() if value is None),
+    )

@@ -1,61 +1,61 @@
-"""The yearly probability that an array loses data: drives that fail during rebuilds, and unreadable sectors.
-
-Closed form of a Markov chain with constant rates, for repairs that are much shorter than lives (Patterson, Gibson and
-Katz 1988), with unreadable sectors in the last rebuild.
-"""
+"""The yearly probability that an array loses data: by the chain of `reliability`, and roughly for the nets."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from functools import lru_cache
 
-HOURS_PER_YEAR = 8766.0
-REPLACE_HOURS = 24.0
-"""Time until a drive is replaced where there is no spare."""
+from spindle.design.facts import Facts
+from spindle.design.schemes import Scheme
+from spindle.reliability import loss
+from spindle.reliability.group import HOURS_PER_YEAR, Group
 
-
-@dataclass(frozen=True, kw_only=True)
-class Group:
-    """An array of like drives."""
-
-    level: str
-    layout: str
-    groups: int
-    drives: int
-    spares: int
-    afr: float
-    ure_per_bit: float
-    capacity_bytes: float
-    """Used on each drive."""
-    rebuild_hours: float
+LEAST_HOURS, MOST_HOURS = 0.01, 1e5
+"""Ends of the rebuild times that `reliability` takes."""
 
 
+def group_of(scheme: Scheme, drives: int, spares: int, facts: Facts, used_bytes: float, hours: float) -> Group:
+    """An array as `reliability` sees it. `used_bytes` of each drive; `hours`: of a rebuild."""
+    return Group(
+        level=scheme.level or "raid0",
+        layout=scheme.layout or "n2",
+        groups=scheme.groups,
+        drives=drives,
+        spares=spares,
+        afr=facts.afr,
+        ure_per_bit=facts.ure_per_bit,
+        capacity_bytes=used_bytes,
+        rebuild_hours=min(max(hours, LEAST_HOURS), MOST_HOURS),
+    )
+
+
+@lru_cache(maxsize=4096)
 def yearly_loss(group: Group) -> float:
     """Probability of a loss of data in a year."""
+    return loss.yearly_loss(group)
+
+
+def rough_loss(group: Group) -> float:
+    """The same by a product: a first failure, in each repair one more, and last an unreadable sector or a drive. For
+    repairs much shorter than lives (Patterson, Gibson and Katz 1988); in microseconds."""
     per_hour = -math.log1p(-group.afr) / HOURS_PER_YEAR
-    repair = group.rebuild_hours + (0.0 if group.spares else REPLACE_HOURS)
-    unreadable = -math.expm1(-8 * group.capacity_bytes * group.ure_per_bit)
-    if group.level in ("one drive", "raid0"):
+    if group.level == "raid0":
         return -math.expm1(-group.drives * per_hour * HOURS_PER_YEAR)
+    repair = group.rebuild_hours + (0.0 if group.spares else group.replace_hours)
+    unreadable = -math.expm1(8 * group.capacity_bytes * math.log1p(-group.ure_per_bit))
     if group.level in ("raid1", "raid10"):
-        copies = group.drives if group.level == "raid1" else int(group.layout[1:] or 2)
-        sets = group.drives / copies
-        # f2 and o2: the copies of a drive are on two neighbours, either of which may hold the second failure.
-        partners = (copies - 1) * (2 if group.layout[:1] in "fo" and group.layout else 1)
-        rate = _chain([copies * sets] + [partners] * (copies - 1), per_hour, repair, unreadable)
-    else:
-        parity = 2 if group.level in ("raid6", "raid60") else 1
-        size = group.drives // group.groups
-        survivors = size - parity
-        steps = [float(size - at) for at in range(parity + 1)]
-        rate = group.groups * _chain(steps, per_hour, repair, -math.expm1(survivors * math.log1p(-unreadable)))
-    return -math.expm1(-rate * HOURS_PER_YEAR)
+        partners = (group.copies - 1) * (1 if group.near_copies == group.copies else 2)
+        counts = [float(group.drives), *[float(partners)] * (group.copies - 1)]
+        return _product(counts, per_hour, repair, unreadable)
+    parity = 2 if group.level in ("raid6", "raid60") else 1
+    counts = [float(group.width - at) for at in range(parity + 1)]
+    of_all = -math.expm1((group.width - parity) * math.log1p(-unreadable))
+    return group.groups * _product(counts, per_hour, repair, of_all)
 
 
-def _chain(drives: list[float], per_hour: float, repair_hours: float, unreadable: float) -> float:
-    """Losses in an hour: a first failure, in each repair one more, and last an unreadable sector or a drive."""
+def _product(drives: list[float], per_hour: float, repair_hours: float, unreadable: float) -> float:
     rate = drives[0] * per_hour
     for count in drives[1:-1]:
         rate *= min(1.0, count * per_hour * repair_hours)
     last = min(1.0, drives[-1] * per_hour * repair_hours)
-    return rate * (1 - (1 - last) * (1 - unreadable))
+    return -math.expm1(-rate * (1 - (1 - last) * (1 - unreadable)) * HOURS_PER_YEAR)

@@ -14,9 +14,10 @@ import numpy as np
 
 from spindle.design.drives import DEPTHS, SIZES
 from spindle.design.loads import Demand, Volume, demands
-from spindle.design.loss import Group, yearly_loss
+from spindle.design.loss import group_of, rough_loss
 from spindle.design.requirement import Requirement, State
 from spindle.design.space import Floats, Grid
+from spindle.reliability.group import Group
 
 OPTIMISM = 1.15
 """The drives are taken to be faster by this factor when a candidate is thrown out for its rate."""
@@ -24,6 +25,10 @@ MARGIN = 3.0
 """A candidate is dropped if the approximation is above a bound by this factor."""
 MOST_WAITING = 96
 """Longest queue of the approximation."""
+ROUGHNESS = 10.0
+"""The rough probability of a loss is divided by this before a candidate is thrown out for it: rebuilds of a fixed time
+lose less often than the exponential ones of the formula."""
+SECONDS_PER_DAY = 86_400.0
 SYNC_RATE = 200_000 * 1024.0
 """md's `sync_speed_max`, bytes/s."""
 
@@ -131,8 +136,17 @@ def closed_needs(of: Grid, volume: Volume, requirement: Requirement, rate_factor
         Need("rebuild", "h", limits.rebuild_hours or infinite, rebuild, True),
     ]
     if limits.yearly_loss is not None:
-        found.append(Need("yearly_loss", "a year", limits.yearly_loss, least_loss(of, rebuild), True))
+        losses = rough_losses(of, rebuild) / ROUGHNESS
+        found.append(Need("yearly_loss", "a year", limits.yearly_loss, losses, True))
+    if volume.periods == [None]:
+        found.append(Need("flash endurance", "of the endurance", 1.0, _wear(of, work), True))
     return found
+
+
+def _wear(of: Grid, work: Work) -> Floats:
+    """Bytes that a member is given in a day, as a share of those that its warranty allows; 0 where no sheet says."""
+    allowed = np.array([drive.facts.writes_per_day or math.inf for drive in of.drives])[of.drive]
+    return np.asarray(work.writes * work.write_bytes * SECONDS_PER_DAY / allowed)
 
 
 def _least_rebuild_hours(of: Grid) -> Floats:
@@ -143,33 +157,19 @@ def _least_rebuild_hours(of: Grid) -> Floats:
     return np.where(of.of_scheme("tolerance") > 0, hours, 0.0)
 
 
-def least_loss(of: Grid, rebuild_hours: Floats) -> Floats:
-    """Yearly probability of a loss with the shortest rebuild. Rows that differ in nothing that matters share one."""
+def rough_losses(of: Grid, rebuild_hours: Floats) -> Floats:
+    """Yearly probability of a loss by the rough formula. Rows that differ in nothing that matters share one."""
     keys = np.stack([of.drive, of.scheme, of.count, of.spare, of.region])
     _, first, back = np.unique(keys, axis=1, return_index=True, return_inverse=True)
-    known = np.array([_loss(of, int(row), float(rebuild_hours[row])) for row in first])
-    return known[back.reshape(-1)]
+    known = np.array([rough_loss(array_group(of, int(row), float(rebuild_hours[row]))) for row in first])
+    return np.asarray(known[back.reshape(-1)]) if len(first) else np.zeros(0)
 
 
-def _loss(of: Grid, row: int, hours: float) -> float:
-    design = of.design(row)
-    return yearly_loss(group_of(of, row, hours)) if design.drives else 0.0
-
-
-def group_of(of: Grid, row: int, hours: float) -> Group:
-    """A candidate as reliability sees it."""
+def array_group(of: Grid, row: int, hours: float) -> Group:
+    """A candidate as `reliability` sees it."""
     drive, scheme = of.drives[of.drive[row]], of.schemes[of.scheme[row]]
-    return Group(
-        level=scheme.level or "one drive",
-        layout=scheme.layout or "",
-        groups=scheme.groups,
-        drives=int(of.count[row]),
-        spares=int(of.spare[row]),
-        afr=drive.facts.afr,
-        ure_per_bit=drive.facts.ure_per_bit,
-        capacity_bytes=drive.capacity * of.space.regions[of.region[row]],
-        rebuild_hours=hours,
-    )
+    used_bytes = drive.capacity * of.space.regions[of.region[row]]
+    return group_of(scheme, int(of.count[row]), int(of.spare[row]), drive.facts, used_bytes, hours)
 
 
 # --- the queueing approximation ---

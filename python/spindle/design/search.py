@@ -18,7 +18,7 @@ from spindle.design.drives import Candidate
 from spindle.design.front import front
 from spindle.design.loads import Volume
 from spindle.design.loss import yearly_loss
-from spindle.design.nets import MARGIN, Need, closed_needs, group_of, predicted_share
+from spindle.design.nets import MARGIN, Need, array_group, closed_needs, predicted_share, rough_losses
 from spindle.design.requirement import Requirement
 from spindle.design.space import ArrayDesign, Floats, Grid, grid
 from spindle.design.trial import LONG, SHORT, Effort, Outcome, Simulator
@@ -32,14 +32,16 @@ HOPELESS = 1.5
 """A cost is given up if its first heat misses the bounds by this factor: chunk and scheduler change less."""
 NEARLY = 1.05
 """A short run is noisy: a design that misses a bound by no more may still be confirmed."""
-CONFIRMED = 3
+CONFIRMED = 2
 """Designs of one cost that get a confirming run before the cost is given up."""
 SPEEDS = (20_000_000, 50_000_000, 100_000_000, 200_000_000)
 """Values of `sync_speed_min` that are tried where the rebuild is too slow, bytes/s."""
 PLAUSIBLE = 1.25
 """Largest approximated latency of a design of the front, as a multiple of its bound."""
-FRONT = 16
+FRONT = 12
 """Most designs of the front that are simulated in a round."""
+FRONT_HOURS = 24.0
+"""Rebuild time with which the front is approximated."""
 FRONT_ROUNDS = 2
 """Rounds, if less than half of that is confirmed."""
 DEAREST = 3.0
@@ -219,7 +221,7 @@ class VolumeSearch:
         return design, outcome
 
     def _loss(self, row: np.intp, hours: float) -> float:
-        return yearly_loss(group_of(self._grid, int(row), hours))
+        return yearly_loss(array_group(self._grid, int(row), hours))
 
     def _confirmed(self, row: np.intp, design: ArrayDesign, outcome: Outcome) -> Confirmed:
         one = self._grid.take(np.array([row]))
@@ -265,16 +267,12 @@ class VolumeSearch:
         if not len(rows):
             return rows
         of, share = self._grid, self._share
-        loss = np.array([self._least_loss(int(row)) for row in rows])
+        loss = rough_losses(of.take(rows), np.full(len(rows), FRONT_HOURS))
         points = np.stack([of.cost[rows], np.round(share[rows], 3), loss, of.watts[rows]], axis=1)
         rows = rows[front(points)]
         rows = rows[np.lexsort((rows, share[rows], of.cost[rows]))]
         spread = np.unique(np.linspace(0, len(rows) - 1, min(FRONT, len(rows))).round().astype(int))
         return np.asarray(rows[spread])
-
-    def _least_loss(self, row: int) -> float:
-        hours = next(need.offer for need in self._needs if need.name == "rebuild")
-        return yearly_loss(group_of(self._grid, row, float(hours.min()) if len(hours) else 0.0))
 
     # --- nothing meets the need ---
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from spindle import _core
 from spindle.base.units import exact_size
 from spindle.design.loads import Volume, workload
 from spindle.design.requirement import PERCENTILES, Load, State
 from spindle.design.space import ArrayDesign
+from spindle.design.standin import NAME, stand_in
 from spindle.result.figures import Op
 from spindle.result.figures import Stream as StreamFigures
 from spindle.run.simulate import SimulatedRun, read_figures
@@ -98,6 +99,15 @@ class Outcome:
         return not self.broken
 
 
+def simulated_text(design: ArrayDesign, state: State, flash_state: str) -> tuple[str, float]:
+    """The machine file that is simulated, and the real bytes of a drive for each of its bytes."""
+    smaller = stand_in(design.drive) if design.is_flash else None
+    if smaller is None:
+        return machine_text(design, state, flash_state), 1.0
+    text = machine_text(replace(design, drive=NAME), state, flash_state)
+    return f"{text}\n{smaller.sheet}", smaller.scale
+
+
 def machine_text(design: ArrayDesign, state: State, flash_state: str, about: str = "") -> str:
     """The machine file of an array. The first member is the missing one, or the one being rebuilt."""
     lines = [f"about = {json.dumps(about, ensure_ascii=False)}", ""] if about else []
@@ -177,7 +187,7 @@ class Simulator:
                     continue
                 if state is not State.WHOLE and effort.only_bounded and not any(state in load.bounds for load in loads):
                     continue
-                text = machine_text(design, state, flash)
+                text, _ = simulated_text(design, state, flash)
                 lengths = [(run_seconds(loads, effort.requests, factor * self.slower), seed)]
                 if state is State.WHOLE:
                     lengths = [(lengths[0][0], seed + number) for number in range(effort.seeds)]
@@ -213,7 +223,7 @@ class Simulator:
                     _judge(found, figure, load)
                 _judge_rate(found, run, load, planned.state, factor, self.slower)
         for runs in rebuilds.values():
-            hours = _rebuild_hours(runs) * self.slower
+            hours = _rebuild_hours(runs) * self.slower * simulated_text(design, State.REBUILDING, "")[1]
             found.rebuild_hours = max(found.rebuild_hours or 0.0, hours)
         return found
 

@@ -100,21 +100,26 @@ def money(value: float) -> str:
 
 def limits_of(of: Requirement, drives: Sequence[Candidate], is_several: bool) -> list[str]:
     """The parts that the model leaves out, and the assumptions."""
-    assumed = [drive.name for drive in drives if drive.facts.is_assumed]
+    silent = [drive.name for drive in drives if drive.facts.assumed]
     found = [
         "prices are those of the file, of drives alone: no chassis, controller, processor, memory or power",
         "loads reach the array directly: a file system adds its own reads and writes, a page cache takes some away",
         "drives behave as their data sheets, none slower than its peers; no controller, expander or bus limits them",
         "degraded means one missing drive, also where more may fail",
         "the rebuild has the speed of its first half minute; near the inner edge of disks it is slower",
-        "failures are independent and equally likely at any age; operators, software and controllers lose data too",
+        "failures are independent, as frequent as seen in service; operators, software and controllers lose data too",
     ]
-    if assumed:
-        found.append(f"failure rate, unreadable sectors and watts of {listed(assumed, 'and')} are those of their class")
+    if silent:
+        what = listed(list(dict.fromkeys(key for drive in drives for key in drive.facts.assumed)), "and")
+        found.append(f"{what} of {listed(silent, 'and')} are those of their class: the sheets are silent")
     if is_several:
         found.append("arrays are simulated one by one: they share no controller and no processor")
-    if any(stream["mix"]["write"] > 0 for load in of.loads for stream in load.parsed()) and any(
-        not drive.is_disk for drive in drives
-    ):
-        found.append("flash drives have been in use; their endurance is not checked against the writes")
+    writes = any(stream["mix"]["write"] > 0 for load in of.loads for stream in load.parsed())
+    unknown = [drive.name for drive in drives if not drive.is_disk and drive.facts.writes_per_day is None]
+    if writes and any(not drive.is_disk for drive in drives):
+        found.append(
+            "flash drives are simulated by smaller ones that have been in use; endurance counts the load, all day long"
+        )
+    if writes and unknown:
+        found.append(f"the endurance of {listed(unknown, 'and')} is not known, and not checked")
     return found
