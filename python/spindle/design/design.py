@@ -145,7 +145,7 @@ class Designer:
             found += [one for one in combined if _is_within(one, self.requirement) and one != best]
         kept = front(np.array([one.objectives for one in found]))
         chosen = [one for one, is_kept in zip(found, kept, strict=True) if is_kept or one is best]
-        return sorted(chosen, key=lambda one: (one is not best and one.cost <= best.cost, one.objectives))
+        return sorted(chosen, key=lambda one: (one.cost, one is not best, one.objectives))
 
     # --- the recommendation ---
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from spindle.base import units
-from spindle.base.words import listed
 from spindle.design.answer import DesignAnswer, LoadFigure, MachineAnswer, MissedNeed, NeedEffect
 from spindle.design.design import MOST_HEADROOM
 from spindle.report.terminal.style import Style
@@ -141,7 +140,7 @@ def _needs(found: DesignAnswer, best: MachineAnswer, style: Style) -> Iterator[s
         columns = [Column(head, words=True) for head in ("need", "if it is", "then", "")]
         yield from table(columns, rows, style)
     if others:
-        yield from style.wrap(f"no effect on the cost, easier or harder: {listed(others, 'and')}")
+        yield from style.wrap(f"no effect on the cost, easier or harder: {'; '.join(others)}")
 
 
 def _need(need: NeedEffect, best: MachineAnswer, currency: str) -> list[str]:
