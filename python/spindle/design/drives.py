@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from spindle import _core
 from spindle.design.facts import Facts, facts_of
 from spindle.design.prices import Prices
-from spindle.design.standin import NAME, stand_in
+from spindle.design.smaller import NAME, smaller_drive
 from spindle.run.simulate import read_figures
 
 DEPTHS = (1, 4, 32)
@@ -99,7 +99,7 @@ def _runs(is_disk: bool, regions: Sequence[float], writes: bool) -> list[_Run]:
 
 
 def _machine(name: str, run: _Run) -> _core.Machine:
-    smaller = stand_in(name)
+    smaller = smaller_drive(name)
     start = run.place * 100
     keys = f"region = '{start:g}%-{min(100.0, start + run.region * 100):g}%'\n"
     if run.state:

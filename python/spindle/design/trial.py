@@ -11,8 +11,8 @@ from spindle import _core
 from spindle.base.units import exact_size
 from spindle.design.loads import Volume, workload
 from spindle.design.requirement import PERCENTILES, Load, State
+from spindle.design.smaller import NAME, smaller_drive
 from spindle.design.space import ArrayDesign
-from spindle.design.standin import NAME, stand_in
 from spindle.result.figures import Op
 from spindle.result.figures import Stream as StreamFigures
 from spindle.run.simulate import SimulatedRun, read_figures
@@ -101,7 +101,7 @@ class Outcome:
 
 def simulated_text(design: ArrayDesign, state: State, flash_state: str) -> tuple[str, float]:
     """The machine file that is simulated, and the real bytes of a drive for each of its bytes."""
-    smaller = stand_in(design.drive) if design.is_flash else None
+    smaller = smaller_drive(design.drive) if design.is_flash else None
     if smaller is None:
         return machine_text(design, state, flash_state), 1.0
     text = machine_text(replace(design, drive=NAME), state, flash_state)

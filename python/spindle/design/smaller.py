@@ -1,4 +1,4 @@
-"""Smaller flash drives that stand for large ones in simulations.
+"""Smaller flash drives in place of large ones in simulations.
 
 The work of collection depends on shares alone (docs/explanation/drives.md, "Flash"), and the rest of the model knows no
 capacity. A drive of a few hundred superblocks is as fast as one of thousands, but made in a fraction of the time.
@@ -14,15 +14,15 @@ from functools import lru_cache
 from spindle import _core
 
 SUPERBLOCKS = 256
-"""Least superblocks of a stand-in: one block of each die."""
+"""Least superblocks of a smaller drive: one block of each die."""
 LEAST_BYTES = 64_000_000_000
 PAGES_PER_BLOCK = 768
 """Where the sheet is silent."""
-NAME = "stand-in"
+NAME = "smaller"
 
 
 @dataclass(frozen=True)
-class StandIn:
+class SmallerDrive:
     """A smaller drive."""
 
     sheet: str
@@ -32,7 +32,7 @@ class StandIn:
 
 
 @lru_cache(maxsize=256)
-def stand_in(name: str) -> StandIn | None:
+def smaller_drive(name: str) -> SmallerDrive | None:
     """The smaller drive for a flash drive of the catalogue; None: it is small enough, or a disk."""
     text = _core.drive_sheet(name)
     sheet = tomllib.loads(text)
@@ -48,4 +48,4 @@ def stand_in(name: str) -> StandIn | None:
     text = re.sub(r"(?m)^capacity = .*$", f'capacity = "{wanted}"', text, count=1)
     text = re.sub(r"(?m)^name = .*$", f'name = "{NAME}"', text, count=1)
     text = re.sub(r"(?m)^\[(\w+)\]", r"[sheet.\1]", text)
-    return StandIn(f"[[sheet]]\n{text}", capacity / wanted)
+    return SmallerDrive(f"[[sheet]]\n{text}", capacity / wanted)
