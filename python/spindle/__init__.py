@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from spindle.library.checking import Regression, check
     from spindle.library.comparing import Comparison, compare
     from spindle.library.conversion import ConvertedJob, convert
+    from spindle.library.designing import Design, design
     from spindle.library.durability import durability, receive_journals, verify
     from spindle.library.fleets import FleetResult, fleet
     from spindle.library.models import array_map, drive, drives
@@ -44,6 +45,7 @@ __all__ = [
     "Assessment",
     "Comparison",
     "ConvertedJob",
+    "Design",
     "Error",
     "FleetResult",
     "Machine",
@@ -63,6 +65,7 @@ __all__ = [
     "check",
     "compare",
     "convert",
+    "design",
     "doctor",
     "drive",
     "drives",
@@ -95,6 +98,7 @@ _MODULES = {
     "library.checking": ("Regression", "check"),
     "library.comparing": ("Comparison", "compare"),
     "library.conversion": ("ConvertedJob", "convert"),
+    "library.designing": ("Design", "design"),
     "library.durability": ("durability", "receive_journals", "verify"),
     "library.fleets": ("FleetResult", "fleet"),
     "library.models": ("array_map", "drive", "drives"),
@@ -166,6 +170,7 @@ class _Package(type(sys)):  # type: ignore[misc]
 
 if not TYPE_CHECKING:
     campaign, doctor, inspect = _Function("campaign"), _Function("doctor"), _Function("inspect")
+    design = _Function("design")
     knobs, monitor, report = _Function("knobs"), _Function("monitor"), _Function("report")
     assess, fleet = _Function("assess"), _Function("fleet")
     run, tune = _Function("run"), _Function("tune")

@@ -215,6 +215,9 @@ def drive_names() -> list[str]:
 def drive_line(name: str) -> str:
     """JSON: the few figures of a drive that the catalogue lists. Raises ConfigError naming the nearest drive."""
 
+def drive_sheet(name: str) -> str:
+    """TOML of a drive's data sheet (catalogue/drives). Raises ConfigError naming the nearest drive."""
+
 def drive_facts(name: str) -> str:
     """JSON of `Facts` (crates/drive/src/show.rs): capacity, rates, failure rates, power and place of a drive; runs
     nothing. Raises ConfigError naming the nearest drive."""

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use pyo3::prelude::*;
+use spindle_config::catalogue::DRIVES;
 
 use crate::errors;
 
@@ -20,6 +21,14 @@ fn drive_show(python: Python<'_>, name: &str) -> PyResult<String> {
         .detach(|| spindle_drive::show::show(&sheet))
         .map_err(errors::config)?;
     errors::json(&shown)
+}
+
+/// The data sheet of a drive of the catalogue, as TOML.
+#[pyfunction]
+fn drive_sheet(name: &str) -> PyResult<&'static str> {
+    let sheet = spindle_drive::sheet(name).map_err(errors::config)?;
+    let found = DRIVES.iter().find(|(known, _)| *known == sheet.name);
+    Ok(found.map_or("", |(_, text)| *text))
 }
 
 /// A drive of the catalogue in a line, as JSON.
@@ -56,6 +65,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(drive_names, module)?)?;
     module.add_function(wrap_pyfunction!(drive_show, module)?)?;
     module.add_function(wrap_pyfunction!(drive_line, module)?)?;
+    module.add_function(wrap_pyfunction!(drive_sheet, module)?)?;
     module.add_function(wrap_pyfunction!(drive_facts, module)?)?;
     module.add_function(wrap_pyfunction!(example_prices, module)?)?;
     module.add_function(wrap_pyfunction!(validate_drives, module)?)

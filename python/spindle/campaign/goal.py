@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from spindle import _core
-from spindle.campaign.document import Table
 from spindle.campaign.plan import Limit, Method, Objective, Search, Trials
+from spindle.run.document import Table
 from spindle.run.errors import Usage
 from spindle.stats.names import Direction, known, metric, nearest
 

@@ -11,14 +11,14 @@ from typing import Any
 
 from spindle import _core
 from spindle.base.suggestions import meant
-from spindle.campaign import document
-from spindle.campaign.document import Table, is_scalar, text_of
 from spindle.campaign.goal import search_of
 from spindle.campaign.plan import Design, Factor, FactorLevel, Kind, Order, Plan, Settings, Trials
 from spindle.knobs.asking import value_of
 from spindle.knobs.catalogue import knob
 from spindle.knobs.errors import KnobUsage
 from spindle.result.checks import CHECKS
+from spindle.run import document
+from spindle.run.document import Table, is_scalar, text_of
 from spindle.run.errors import Usage
 from spindle.run.resolve import read_text
 from spindle.stats.names import known, nearest

@@ -23,6 +23,7 @@ VERBS = {
     "quick": "Measure in about a minute what a device delivers.",
     "assess": "Is this storage good enough for a purpose?",
     "predict": "Predict what a target should deliver, with a band.",
+    "design": "Find the cheapest drives and array that meet a need.",
     "verify": "Check that a target still has what was written to it.",
     "durability": "Find acknowledged writes that a power cut loses.",
     "campaign": "Compare alternatives: plans, random order, resumable.",

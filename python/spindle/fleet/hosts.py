@@ -9,7 +9,7 @@ from pathlib import Path
 
 from spindle import _core
 from spindle.base.words import listed
-from spindle.campaign.document import Table, parse
+from spindle.run.document import Table, parse
 from spindle.run.errors import Usage
 from spindle.run.resolve import read_text
 

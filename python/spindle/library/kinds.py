@@ -88,9 +88,10 @@ def _is_capture(file: IO[bytes]) -> bool:
 
 
 def _is_machine(file: IO[bytes]) -> bool:
-    from spindle.inspect.machine import MADE_BY
+    from spindle.design.commands import MADE_BY as OF_DESIGN
+    from spindle.inspect.machine import MADE_BY as OF_INSPECT
 
-    return begins(f"{MADE_BY}\n".encode())(file)
+    return file.readline(HEAD_BYTES).decode(errors="replace").rstrip("\n") in (OF_DESIGN, OF_INSPECT)
 
 
 def _is_fio_json(head: bytes) -> bool:

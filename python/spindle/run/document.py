@@ -29,7 +29,7 @@ def parse(text: str, source: str) -> dict[str, Any]:
         said = (found[1] if found else str(error)).rstrip(".")
         raise Usage(f"{source}:{line}: not TOML: {said[:1].lower()}{said[1:]}") from None
     except RecursionError:
-        raise Usage(f"{source}: not a plan: nested too deeply") from None
+        raise Usage(f"{source}: nested too deeply") from None
 
 
 def line_of(text: str, path: Sequence[str]) -> int | None:
@@ -73,6 +73,7 @@ class Table:
 
     def __init__(self, data: Mapping[str, Any], path: Path, text: str, source: str) -> None:
         self._data = dict(data)
+        self._given = frozenset(data)
         self._asked: list[str] = []
         self.path, self.text, self.source = path, text, source
 
@@ -109,6 +110,10 @@ class Table:
         """Take a value of any type; None: missing."""
         self._asked.append(key)
         return self._data.pop(key, None)
+
+    def was_given(self, key: str) -> bool:
+        """True if the table has the key, taken or not."""
+        return key in self._given
 
     def left(self) -> list[str]:
         """Keys that were not taken."""

@@ -1,0 +1,188 @@
+"""`spindle design`, from the need to the answer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import spindle
+from spindle.design.drives import candidates
+from spindle.design.loads import volumes
+from spindle.design.prices import Prices
+from spindle.design.reading import requirement_of
+from spindle.design.search import VolumeSearch
+from spindle.design.space import grid
+from spindle.design.trial import MEDIUM, Effort, Simulator
+from spindle.run.watch import SilentWatch
+from tests.program import spindle as program
+
+PRICES = "model,price,currency\nST3600057SS,100,EUR\nWD3000GLFS,60,EUR\n"
+NEED = """
+about = "a small database"
+usable = "1TB"
+survive = 1
+[limits]
+bays = 8
+[space]
+chunks = ["64KiB"]
+schedulers = ["mq-deadline"]
+regions = ["100%"]
+spares = [0]
+levels = ["raid5", "raid10 n2"]
+[[load]]
+name = "queries"
+rate = "300 IOPS"
+mix = "70/30"
+size = "8KiB"
+p99 = "40ms"
+"""
+
+
+@pytest.fixture(scope="module")
+def prices(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("prices") / "prices.csv"
+    path.write_text(PRICES)
+    return path
+
+
+@pytest.fixture(scope="module")
+def found(prices: Path) -> spindle.Design:
+    return spindle.design(NEED, prices)
+
+
+def test_the_same_input_gives_the_same_bytes(found: spindle.Design, prices: Path) -> None:
+    assert spindle.design(NEED, prices).to_json() == found.to_json()
+
+
+def test_the_recommendation_meets_the_need_in_fresh_runs(found: spindle.Design, tmp_path: Path) -> None:
+    assert found.recommendation is not None
+    (array,) = found.recommendation.arrays
+    assert array.usable_bytes >= array.needed_bytes == 10**12
+    machine = tmp_path / "machine.toml"
+    machine.write_text(found.machine())
+    run = spindle.run(
+        "randomio", machine, rate="300 IOPS", spacing="poisson", write_fraction=0.3, fsync_fraction=0, size="8KiB",
+        workers=16, depth=16, seconds=60, seed=77,
+    )  # fmt: skip
+    assert run.read is not None
+    assert run.write is not None
+    assert max(run.read.p99, run.write.p99) <= 40e6
+    assert max(of.p99_ns for of in found.figures if of.state == "whole") <= 40e6
+
+
+def test_no_cheaper_design_of_the_space_meets_the_need(found: spindle.Design) -> None:
+    """Every design is simulated, whatever the formulas say."""
+    need = requirement_of(NEED, "need")
+    drives = candidates(Prices({"ST3600057SS": 100.0, "WD3000GLFS": 60.0}, "", ""), (), need.space.regions, True)
+    of, volume = grid(need, drives), volumes(need, ())[0]
+    rows = np.flatnonzero((of.usable >= volume.needed_bytes) & (of.of_scheme("tolerance") >= 1))
+    outcomes = Simulator().evaluate([of.design(int(row)) for row in rows], volume, Effort(8000, 2), 1.0, 1001)
+    good = [float(of.cost[row]) for row, outcome in zip(rows, outcomes, strict=True) if outcome.meets]
+    assert found.recommendation is not None
+    assert found.recommendation.cost == min(good)
+    assert any(not outcome.meets for outcome in outcomes), "a need that everything meets tests nothing"
+
+
+def test_the_front_has_no_design_that_another_one_beats(found: spindle.Design) -> None:
+    points = [(one.cost, one.bound_share or 0.0, one.yearly_loss, one.watts) for one in found.front]
+    for point in points:
+        beaten = [all(a <= b for a, b in zip(other, point, strict=True)) for other in points if other != point]
+        assert not any(beaten)
+    assert found.recommendation in found.front
+
+
+def test_a_harder_need_is_never_cheaper(found: spindle.Design) -> None:
+    assert found.recommendation is not None
+    cost = found.recommendation.cost
+    harder = {"10 % more", "10 % shorter", "one more"}
+    assert {need.change for need in found.needs} > harder
+    for need in found.needs:
+        assert need.cost is None or (need.cost >= cost if need.change in harder else need.cost <= cost)
+        assert need.decides == (need.cost != cost)
+
+
+def test_commands_and_machine_file_are_of_the_recommendation(found: spindle.Design) -> None:
+    assert found.recommendation is not None
+    (array,) = found.recommendation.arrays
+    text = "\n".join(found.commands)
+    assert f"--raid-devices={array.drives} /dev/sd[b-" in text
+    assert f"--level={array.level.split()[0].removeprefix('raid')} " in text
+    assert "mkfs.xfs -d su=64k,sw=" in text
+    assert "scheduler=mq-deadline" in text
+    assert f'model = "{array.drive}"\ncount = {array.drives}\n' in found.machine()
+
+
+def test_an_impossible_need_says_which_bound_and_by_how_much(prices: Path, tmp_path: Path) -> None:
+    need = tmp_path / "need.toml"
+    need.write_text(NEED.replace("bays = 8", "bays = 8\nbudget = 200"))
+    result = program("design", str(need), "--prices", str(prices), "-q")
+    assert result.status == 1
+    assert "Nothing meets the need" in result.out
+    line = next(line for line in result.out.splitlines() if line.startswith("- budget:"))
+    # Four 300 GB drives in a RAID5 have 0.9 TB, three of 600 GB 1.2 TB: the least that has the space costs 300.
+    assert "needed 200 EUR, the nearest design has 300 EUR, 50 % off" in line
+
+
+def test_a_bound_that_no_simulation_meets_is_named(prices: Path) -> None:
+    found = spindle.design(NEED.replace('p99 = "40ms"', 'p99 = "4ms"'), prices)
+    assert found.recommendation is None
+    missed = found.missed[0]
+    assert missed.need.startswith("p99 of queries")
+    assert missed.asked == "4.00 ms"
+    assert missed.excess is not None
+    assert missed.excess > 0.5
+
+
+def test_a_log_gets_an_array_of_its_own_where_that_is_cheaper(prices: Path) -> None:
+    log = '[[load]]\nname = "log"\napart = "50GB"\nsize = "8KiB"\npattern = "sequential"\nwrite_fraction = 1\n'
+    log += 'rate = "150 IOPS"\np99 = "40ms"\n'
+    space = NEED.replace('levels = ["raid5", "raid10 n2"]', 'levels = ["raid5", "raid1"]')
+    found = spindle.design(space + log, prices)
+    assert found.recommendation is not None
+    names = [array.name for array in found.recommendation.arrays]
+    assert names in (["data"], ["data", "log"])
+    assert set(found.machines) == set(names)
+    if len(names) == 2:
+        assert found.recommendation.cost > 0
+        assert any("/dev/md10" in line for line in found.commands)
+
+
+def test_a_rebuild_that_is_too_slow_gets_a_least_speed() -> None:
+    need = requirement_of(NEED.replace("bays = 8", 'bays = 8\nrebuild = "6h"'), "need")
+    drives = candidates(Prices({"ST3600057SS": 100.0}, "", ""), (), need.space.regions, True)
+    search = VolumeSearch(need, volumes(need, ())[0], drives, Simulator(), SilentWatch(), final=MEDIUM)
+    best = search.cheapest()
+    assert best is not None
+    assert best.design.sync_speed_min is not None
+    assert best.outcome.rebuild_hours is not None
+    assert best.outcome.rebuild_hours <= 6
+
+
+def test_the_verb_writes_machine_and_chart_and_prints_json(prices: Path, tmp_path: Path) -> None:
+    machine, chart = tmp_path / "m.toml", tmp_path / "front.svg"
+    options = ["--usable", "500GB", "--iops", "60", "--mix", "100/0", "--p99", "60ms", "--bays", "4", "--survive", "1"]
+    outputs = ["--machine", str(machine), "--chart", str(chart), "--json"]
+    result = program("design", *options, "--prices", str(prices), "-q", *outputs)
+    assert result.status == 0, result.err
+    answer = json.loads(result.out)
+    assert answer["recommendation"]["cost"] <= 200
+    assert machine.read_text().startswith("# made by `spindle design`\n")
+    assert "Cost of all drives (EUR)" in chart.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--usable", "1TB"], "--prices"),
+        (["need.toml", "--usable", "1TB", "--prices", "p.csv"], "--usable: the requirement file says it"),
+        (["missing.toml", "--prices", "p.csv"], "no such file"),
+    ],
+)
+def test_a_wrong_call_is_one_line_and_status_2(arguments: list[str], says: str) -> None:
+    result = program("design", *arguments)
+    assert result.status == 2
+    assert says in result.err
+    assert "Traceback" not in result.err
