@@ -23,7 +23,6 @@ from tests.program import Ended
         ("/dev/sdb", PathTarget),
         ("/dev/sdb:/dev/sdc", PathTarget),
         (".", PathTarget),
-        ("", PathTarget),
     ],
 )
 def test_a_name_is_of_one_kind(here: Path, name: str, kind: type) -> None:

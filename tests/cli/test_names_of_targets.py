@@ -82,9 +82,8 @@ def test_a_file_here_goes_before_a_device_of_its_name(here: Path) -> None:
     assert target_path(f"./{name}") == f"./{name}"
     (here / name).touch()
     assert target_path(name) == name
-    assert [target_path(text) for text in ("null:1GiB", "", ".", "no-such-device")] == [
+    assert [target_path(text) for text in ("null:1GiB", ".", "no-such-device")] == [
         "null:1GiB",
-        "",
         ".",
         "no-such-device",
     ]

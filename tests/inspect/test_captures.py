@@ -230,7 +230,7 @@ def test_the_command_captures_and_shows_a_capture(invoke: Invoke, tmp_path: Path
         (["/no/such/path"], "/no/such/path: no such file"),
         (["/proc"], "no block device"),
         (["/dev/null"], "character device"),
-        ([""], "empty name"),
+        ([""], "the target has no name"),
     ],
 )
 def test_each_mistake_is_an_error_of_one_line(

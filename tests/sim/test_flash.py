@@ -51,7 +51,7 @@ def test_writes_to_a_fresh_flash_drive_are_said_to_be_of_a_fresh_one() -> None:
 
 def test_a_fresh_drive_that_began_to_collect_in_the_run_is_still_named() -> None:
     sheet = (ROOT / "catalogue/drives/970-PRO-1TB.toml").read_text()
-    keys, sources = sheet.replace("970-PRO-1TB", "small").split("[source]")
+    keys, sources = sheet.replace("970-PRO-1TB", "small").replace("[range]", "[sheet.range]").split("[source]")
     keys = re.sub(r'capacity = "\d+"', 'capacity = "256 MiB"', keys)
     text = f'[[drive]]\nmodel = "small"\n[[sheet]]\n{keys}[sheet.source]{sources}'
     (verdict,) = freshness(run(text, write_fraction=1.0, requests=200_000))

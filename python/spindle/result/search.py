@@ -20,7 +20,7 @@ RunId = Annotated[
 ]
 
 
-class Bound(Struct, frozen=True, kw_only=True):
+class Bound(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A bound on latency: a percentile or the mean must not exceed it."""
 
     operation: Literal["all", "read", "write", "trim", "zero", "fsync"]

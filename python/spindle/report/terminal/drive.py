@@ -125,7 +125,9 @@ def catalogue(style: Style) -> list[str]:
         )
     if fits(columns, rows, style):
         return table(columns, rows, style)
-    narrow = table(columns[:-1], [row[:-1] for row in rows], style)
+    # The last columns are left out first.
+    kept = next((n for n in range(len(columns) - 1, 0, -1) if fits(columns[:n], [row[:n] for row in rows], style)), 1)
+    narrow = table(columns[:kept], [row[:kept] for row in rows], style)
     return [*narrow, "", *style.wrap("Details: `spindle drives show NAME`, or a wider terminal.")]
 
 
