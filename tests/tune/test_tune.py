@@ -82,9 +82,10 @@ def test_a_killed_search_puts_settings_back_and_no_trial_runs_twice(bench: Workb
         assert spindle("restore").status == 0
         assert queue.values() == before
 
-    found = killed(tmp_path, "killed", on_loop(tmp_path, device), points(3, 22, seed=2), put_back, (TUNER, LOAD, TUNER))
+    few = (2.4, 1.5, 2.0)  # trials after each start: every search has as many
+    found = killed(tmp_path, "killed", on_loop(tmp_path, device), few, put_back, (TUNER, LOAD, TUNER))
     assert found.ended.status == 0, found.ended.err
-    assert found.kills >= 1
+    assert found.kills >= 1, found
     assert queue.values() == before
     assert twice(tmp_path, "killed") == []
     assert found.ended.json["decision"] in ("better", "keep")
