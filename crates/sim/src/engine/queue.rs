@@ -294,11 +294,11 @@ impl Queue {
         self.admitted.pop()
     }
 
+    /// Takes one of the queue's requests for a chain of bios.
     #[inline]
-    fn admit(&mut self, now_ns: u64, chain: Chain, pool: usize) -> Result<(), SubmitError> {
+    fn allocate(&mut self, now_ns: u64, chain: &Chain, pool: usize) -> u32 {
         self.allocated[pool] += 1;
-        let request = chain.request;
-        let id = self.requests.add(request);
+        let id = self.requests.add(chain.request);
         let beside = RequestState {
             first: chain.first,
             last: chain.last,
@@ -309,6 +309,13 @@ impl Queue {
             Some(slot) => *slot = beside,
             None => self.beside.push(beside),
         }
+        id
+    }
+
+    #[inline]
+    fn admit(&mut self, now_ns: u64, chain: Chain, pool: usize) -> Result<(), SubmitError> {
+        let request = chain.request;
+        let id = self.allocate(now_ns, &chain, pool);
         if self.passes && self.elevator.waiting() == 0 && self.may_submit() {
             return self.submit(now_ns, id);
         }
@@ -437,18 +444,7 @@ impl Queue {
     /// Takes a write that is a barrier. It has a request at once: the log of a file system is short of none.
     pub(crate) fn add_barrier(&mut self, now_ns: u64, chain: Chain) {
         let request = chain.request;
-        self.allocated[self.pool(&request)] += 1;
-        let id = self.requests.add(request);
-        let beside = RequestState {
-            first: chain.first,
-            last: chain.last,
-            arrived_ns: now_ns,
-            dispatched_ns: now_ns,
-        };
-        match self.beside.get_mut(id as usize) {
-            Some(slot) => *slot = beside,
-            None => self.beside.push(beside),
-        }
+        let id = self.allocate(now_ns, &chain, self.pool(&request));
         let mut before = VecDeque::new();
         while let Some(id) = self.elevator.dispatch(now_ns, self.requests.as_slice()) {
             if self.merges {
