@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -142,6 +142,3 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
 def two(hosts: Hosts) -> tuple[Namespace, Namespace]:
     """Two hosts; tests share them."""
     return hosts.make("alpha"), hosts.make("beta")
-
-
-Fleet = Callable[..., Path]

@@ -1,12 +1,14 @@
 //! The result as JSON (docs/reference/agent.md). Workload and figures are the very types that `spindle run` records.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::Serialize;
 use spindle_measure::RunFigures;
 use spindle_workload::Workload;
 
 use crate::capture::Capture;
+use crate::devices::text_of;
 
 /// Version of the document; it grows when an older reader would misread it.
 pub(crate) const FORMAT: u32 = 1;
@@ -42,6 +44,17 @@ pub(crate) struct Host {
     pub(crate) architecture: &'static str,
     /// CPUs that the agent may use.
     pub(crate) cpus: Option<usize>,
+}
+
+impl Host {
+    /// This machine.
+    pub(crate) fn this() -> Host {
+        Host {
+            name: text_of(Path::new("/proc/sys/kernel/hostname")),
+            architecture: std::env::consts::ARCH,
+            cpus: std::thread::available_parallelism().ok().map(usize::from),
+        }
+    }
 }
 
 /// The workload as it was requested.

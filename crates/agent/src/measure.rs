@@ -10,7 +10,7 @@ use spindle_measure::{EndedBy, RunFigures};
 use spindle_workload::{Stream, Workload, preset_names, preset_text};
 
 use crate::capture::Capture;
-use crate::devices::{Device, text_of};
+use crate::devices::Device;
 use crate::document::{Changes, Document, FORMAT, Host, Load, Moment, Place, Request, Tool};
 use crate::failure::{Failure, reason, status_of_signal};
 use crate::options::{Options, STANDARD};
@@ -420,11 +420,7 @@ impl<'a> LoadRunner<'a> {
                 name: "spindle-agent",
                 version: env!("CARGO_PKG_VERSION"),
             },
-            host: Host {
-                name: text_of(Path::new("/proc/sys/kernel/hostname")),
-                architecture: std::env::consts::ARCH,
-                cpus: std::thread::available_parallelism().ok().map(usize::from),
-            },
+            host: Host::this(),
             target: Place {
                 asked: &self.options.target,
                 kind,

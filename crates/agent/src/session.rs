@@ -13,7 +13,6 @@
 //! Nothing outlives its orders: at the end of standard input, and after [`SILENCE`] without an order, the load stops.
 
 use std::io::{BufRead, Write};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -22,7 +21,6 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use spindle_engine::{Appointment, Run, kernel};
 
-use crate::devices::text_of;
 use crate::document::Host;
 use crate::failure::{Failure, reason};
 use crate::measure::{Source, Starter, measure};
@@ -100,11 +98,7 @@ pub(crate) fn carry_out() -> Result<u8, Failure> {
     report(&Report::Hello {
         protocol: PROTOCOL,
         version: env!("CARGO_PKG_VERSION"),
-        host: Host {
-            name: text_of(Path::new("/proc/sys/kernel/hostname")),
-            architecture: std::env::consts::ARCH,
-            cpus: std::thread::available_parallelism().ok().map(usize::from),
-        },
+        host: Host::this(),
         at_ns: kernel::monotonic_ns(),
     })?;
     match session.run() {

@@ -112,7 +112,6 @@ def launched(
     store: Name | None,
     agent: Name | None = None,
     all_or_none: bool = False,
-    seed: int = 1,
 ) -> FleetResult:
     """Run a load on all hosts of a file at one instant. Raises errors of one line; what becomes of single hosts is in
     the result."""
@@ -130,7 +129,7 @@ def launched(
     }
     with open_store(store) as opened:
         trials = [PlannedTrial(block=1, cell={FACTOR: host.name}, detail=_described(host)) for host in found]
-        opened.campaigns.create(name, plan=load.text, seed=seed, trials=trials, detail=detail)
+        opened.campaigns.create(name, plan=load.text, seed=load.spec.seed, trials=trials, detail=detail)
         return _carried_out(name, opened, found, load, agreed, binary, watching, all_or_none)
 
 
