@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -36,3 +37,11 @@ class Serving:
 
 
 Serve = Callable[..., Serving]
+
+
+def is_dropped(client: socket.socket) -> bool:
+    """Whether what comes next is the end of the connection: `ECONNRESET` where the server left bytes unread."""
+    try:
+        return client.recv(1) == b""
+    except ConnectionResetError:
+        return True
