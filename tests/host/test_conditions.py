@@ -325,6 +325,7 @@ def test_a_long_run_needs_no_more_memory_for_the_activity_of_its_devices(fake_sy
     lay_counters(fake_sys, ticks=1, user=0, read_sectors=0)
     tested = [device("sda", fake_sys.machine)]
     sampler = Sampler(tested, ["sda"], interval_s=0, most=ROOM, machine=fake_sys.machine)
+    sampler.begin(Traffic(0, 0))
     for number in range(ROOM + 1):
         lay_counters(fake_sys, ticks=1, user=0, read_sectors=(number + 1) * 8)
         sampler.look(Traffic(0, 0))
@@ -340,6 +341,7 @@ def test_writes_through_a_cache_are_not_compared_with_the_devices(fake_sys: Any)
     sampler = Sampler(
         [device("sda", fake_sys.machine)], ["sda"], writes_directly=False, interval_s=0, machine=fake_sys.machine
     )
+    sampler.begin(Traffic(0, 0))
     sampler.look(Traffic(0, 0))
     assert sampler.samples[0].other_write_bytes_per_s is None
     assert sampler.samples[0].other_read_bytes_per_s == 0
@@ -348,6 +350,7 @@ def test_writes_through_a_cache_are_not_compared_with_the_devices(fake_sys: Any)
 def test_a_long_run_needs_bounded_memory_and_loses_no_time(fake_sys: Any) -> None:
     lay_counters(fake_sys, ticks=1, user=0, read_sectors=0)
     sampler = Sampler([], [], interval_s=0, most=ROOM, machine=fake_sys.machine)
+    sampler.begin(Traffic(0, 0))
     for number in range(ROOM + 3):
         lay_counters(fake_sys, ticks=1, user=0, read_sectors=0, pages=number)
         sampler.look(Traffic(0, 0))

@@ -196,7 +196,7 @@ def observe(
             if ends(_device_values(device, first, last)):
                 break
         own_ns = max(0, own.user_ticks() - own_before) * 10**9 // os.sysconf("SC_CLK_TCK")
-        during = machine.until_now(own_ns, devices, sampler, own.pids())
+        during = machine.until_now(own_ns, devices, sampler, limits, own.pids())
     after = machine_settings.settings_of(devices)
     deltas = diskstats.delta(first, last)
     record = RunRecord(

@@ -75,9 +75,9 @@ class Sampler:
         self._machine = machine
         self._arrays = arrays_of(devices, machine)
         self._sensors: list[Sensor] = sensors(devices, machine)
-        self._start = self._last = self._moment(Traffic(0, 0))
         self.interval_s = interval_s
-        self._kept = Intervals([sensor.name for sensor in self._sensors], list(self._last.disks.counters), most)
+        counted = list(snapshot(self._tested, machine).counters)
+        self._kept = Intervals([sensor.name for sensor in self._sensors], counted, most)
         self._settings = SettingsWatch(devices, machine)
         self.limits = {sensor.name: sensor.limit_celsius for sensor in self._sensors if sensor.limit_celsius}
 
@@ -92,7 +92,7 @@ class Sampler:
         return sorted(self._settings.seen, key=lambda change: change.from_s)
 
     def begin(self, moved: Traffic) -> None:
-        """Call it when the load begins."""
+        """Call it when the load begins, before all other calls."""
         self._start = self._last = self._moment(moved)
 
     def look(self, moved: Traffic) -> None:

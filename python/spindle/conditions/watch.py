@@ -35,7 +35,7 @@ class SettingsWatch:
         self._texts: dict[Path, bytes] = {}
         files = list(settings.files_of(devices, machine))
         self._open_files(files)
-        self._before = settings.values_of(files, self._text_of) | groups.settings(devices, machine)
+        self._before = settings.values_of(files, self._text_of) | groups.settings(devices, machine, self._text_of)
 
     def look(self, at_s: float) -> None:
         """Read each file once; cheap where nothing has changed."""

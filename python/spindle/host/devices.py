@@ -134,13 +134,25 @@ class Device:
         }
 
 
+_PART_BYTES = 16 << 10
+"""More than most kernel files have."""
+
+
 def text_of(path: Path) -> str | None:
     """Content of a small kernel file without the final newline; None if it is missing or not readable."""
     try:
-        with open(path, "rb", buffering=0) as file:  # `read_text` takes three times as long, and a run reads a hundred
-            return file.read().decode(errors="replace").rstrip("\n")
+        file = os.open(
+            path, os.O_RDONLY | os.O_CLOEXEC
+        )  # `read_text` takes four times as long, and a run reads a hundred
+        try:
+            content = b""
+            while part := os.read(file, _PART_BYTES):
+                content += part
+        finally:
+            os.close(file)
     except OSError:
         return None
+    return content.decode(errors="replace").rstrip("\n")
 
 
 def int_of(path: Path) -> int | None:

@@ -29,7 +29,7 @@ def environment(path: PathLike | None = None, machine: Machine = HERE) -> dict[s
     found = memory(machine)
     cpuinfo = text_of(machine.proc / "cpuinfo") or ""  # slow to read on machines with many CPUs
     return {
-        "kernel": _kernel(machine),
+        "kernel": dict(_kernel(machine)),
         "cpu": _cpu(cpuinfo, machine),
         "memory": {
             "total_bytes": found.get("MemTotal"),
@@ -37,13 +37,15 @@ def environment(path: PathLike | None = None, machine: Machine = HERE) -> dict[s
             "swap_total_bytes": found.get("SwapTotal"),
             "swap_used_bytes": sum(swap.used_bytes for swap in swaps(machine)),
         },
-        "machine": _machine(cpuinfo, machine),
+        "machine": {**_board(machine), "virtual": re.search(r"^flags\s*:.*\bhypervisor\b", cpuinfo, re.M) is not None},
         "versions": _versions(),
         "stack": [layer.to_dict() for layer in stack_of(path, machine)] if path is not None else [],
     }
 
 
+@cache
 def _kernel(machine: Machine) -> dict[str, object]:
+    """The kernel and its parameters: they stay the same until the next boot."""
     return {
         "name": os.uname().sysname,
         "release": text_of(machine.proc / "sys/kernel/osrelease"),
@@ -78,14 +80,10 @@ def _turbo(machine: Machine) -> bool | None:
     return None if boost is None else boost == "1"
 
 
-def _machine(cpuinfo: str, machine: Machine) -> dict[str, object]:
+@cache
+def _board(machine: Machine) -> dict[str, object]:
     dmi = machine.sys / "class/dmi/id"
-    flags = re.search(r"^flags\s*:.*\bhypervisor\b", cpuinfo, re.M)
-    return {
-        "vendor": text_of(dmi / "sys_vendor"),
-        "product": text_of(dmi / "product_name"),
-        "virtual": flags is not None,
-    }
+    return {"vendor": text_of(dmi / "sys_vendor"), "product": text_of(dmi / "product_name")}
 
 
 @cache

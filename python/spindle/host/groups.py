@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -19,7 +19,7 @@ from spindle.base.plain import Plain
 
 from .devices import HERE, Device, DevNumber, Machine, int_of, text_of, whole
 from .mounts import parse_mountinfo
-from .number import whole_number
+from .number import signed_number, whole_number
 
 NO_LIMIT = 1 << 60
 """v1 prints a number of about 2^63 if there is no limit."""
@@ -30,12 +30,15 @@ _V1_IO = {
     "wiops": "blkio.throttle.write_iops_device",
 }
 
-
 _FILES = {
-    "blkio": (*_V1_IO.values(), "io.max"),
-    "memory": ("memory.limit_in_bytes", "memory.max", "memory.high"),
-    "cpu": ("cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.max"),
+    "blkio": {1: tuple(_V1_IO.values()), 2: ("io.max",)},
+    "memory": {1: ("memory.limit_in_bytes",), 2: ("memory.max", "memory.high")},
+    "cpu": {1: ("cpu.cfs_quota_us", "cpu.cfs_period_us"), 2: ("cpu.max",)},
 }
+"""Controller -> version of its group -> the files with its limits."""
+
+Read = Callable[[Path], str | None]
+"""Gives the text of a kernel file; None if it is missing or not readable."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,10 @@ class Limits(Plain):
     """CPU seconds per second."""
     cpu_group: str | None = None
 
+    def usable_cpus(self, asked: Collection[int] | None = None) -> float:
+        """CPU time that this process may use, in CPUs: those it may run on (of `asked`, if given), or the limit."""
+        return min(float(len(runnable_cpus(asked))), math.inf if self.cpus is None else self.cpus)
+
 
 @dataclass(frozen=True)
 class Throttling:
@@ -77,6 +84,10 @@ class _Group:
     version: int
     folder: Path
 
+    def files(self, controller: str) -> list[Path]:
+        """Those with the limits of a controller."""
+        return [self.folder / name for name in _FILES[controller][self.version]]
+
 
 class _Membership(NamedTuple):
     """The kernel's texts that say which groups this process is in. They take longer to read than any limit."""
@@ -91,13 +102,13 @@ class _Membership(NamedTuple):
         return cls(own, mounts, machine)
 
 
-def limits(devices: Iterable[Device], machine: Machine = HERE) -> Limits:
+def limits(devices: Iterable[Device], machine: Machine = HERE, read: Read = text_of) -> Limits:
     """The tightest limits of memory and CPU time, and all limits of I/O on these devices."""
     member = _Membership.of(machine)
-    memory = min(_memory(member), default=None)
-    cpu = min(_cpus(member), default=None)
+    memory = min(_memory(member, read), default=None)
+    cpu = min(_cpus(member, read), default=None)
     return Limits(
-        io=tuple(_io(devices, member)),
+        io=tuple(_io(devices, member, read)),
         memory_bytes=None if memory is None else memory[0],
         memory_group=None if memory is None else memory[1],
         cpus=None if cpu is None else cpu[0],
@@ -131,15 +142,9 @@ def runnable_cpus(asked: Collection[int] | None = None) -> set[int]:
     return (allowed & set(asked) if asked else allowed) or allowed
 
 
-def usable_cpus(asked: Collection[int] | None = None, machine: Machine = HERE) -> float:
-    """CPU time that this process may use, in CPUs: those it may run on, or the limit of its groups."""
-    quota = min((cpus for cpus, _ in _cpus(_Membership.of(machine))), default=math.inf)
-    return min(float(len(runnable_cpus(asked))), quota)
-
-
-def settings(devices: Iterable[Device], machine: Machine = HERE) -> dict[str, str]:
+def settings(devices: Iterable[Device], machine: Machine = HERE, read: Read = text_of) -> dict[str, str]:
     """The limits as settings: `cgroup.io.rbps:/group:sda`."""
-    found = limits(devices, machine)
+    found = limits(devices, machine, read)
     named = {f"cgroup.io.{one.kind}:{one.group}:{one.device}": str(one.value) for one in found.io}
     if found.memory_bytes is not None:
         named[f"cgroup.memory:{found.memory_group}"] = str(found.memory_bytes)
@@ -155,8 +160,9 @@ def files_of(machine: Machine = HERE) -> tuple[Path, ...]:
 
 @lru_cache(maxsize=8)
 def _files_of(member: _Membership) -> tuple[Path, ...]:
-    groups = [(group, names) for controller, names in _FILES.items() for group in _groups(controller, *member)]
-    return tuple(group.folder / name for group, names in groups for name in names)
+    return tuple(
+        path for controller in _FILES for group in _groups(controller, *member) for path in group.files(controller)
+    )
 
 
 def memory_limit(machine: Machine = HERE) -> int | None:
@@ -164,27 +170,23 @@ def memory_limit(machine: Machine = HERE) -> int | None:
     return min((value for value, _ in _memory(_Membership.of(machine))), default=None)
 
 
-def _memory(member: _Membership) -> Iterator[tuple[int, str]]:
+def _memory(member: _Membership, read: Read = text_of) -> Iterator[tuple[int, str]]:
     for group in _groups("memory", *member):
-        names = ("memory.limit_in_bytes",) if group.version == 1 else ("memory.max", "memory.high")
-        for name in names:
-            if (value := int_of(group.folder / name)) is not None and value < NO_LIMIT:
+        for file in group.files("memory"):
+            if (value := _number_in(file, read)) is not None and value < NO_LIMIT:
                 yield value, group.path
 
 
-def _cpus(member: _Membership) -> Iterator[tuple[float, str]]:
+def _cpus(member: _Membership, read: Read) -> Iterator[tuple[float, str]]:
     """Parse cpu.max, which is `QUOTA PERIOD` (v2); v1 has a file for each. `max` and -1: no limit."""
     for group in _groups("cpu", *member):
-        if group.version == 1:
-            quota, period = int_of(group.folder / "cpu.cfs_quota_us"), int_of(group.folder / "cpu.cfs_period_us")
-        else:
-            parts = [whole_number(part) for part in (text_of(group.folder / "cpu.max") or "").split(maxsplit=2)]
-            quota, period = parts if len(parts) == 2 else (None, None)
+        words = [word for file in group.files("cpu") for word in (read(file) or "").split(maxsplit=2)]
+        quota, period = map(signed_number, words) if len(words) == 2 else (None, None)
         if quota is not None and period and quota > 0:
             yield quota / period, group.path
 
 
-def _io(devices: Iterable[Device], member: _Membership) -> Iterator[IoLimit]:
+def _io(devices: Iterable[Device], member: _Membership, read: Read) -> Iterator[IoLimit]:
     """Limits of I/O, which are set on whole disks."""
     names = {disk.dev: disk.name for disk in map(whole, devices)}
     if not names:
@@ -193,25 +195,25 @@ def _io(devices: Iterable[Device], member: _Membership) -> Iterator[IoLimit]:
     for group in _groups("blkio", *member):
         if group.version == 1:
             if 1 not in own:
-                yield from _v1_limits(group, names)
+                yield from _v1_limits(group, names, read)
         else:
-            yield from _v2_limits(group, names)
+            yield from _v2_limits(group, names, read)
         own.add(group.version)
 
 
-def _v1_limits(group: _Group, names: dict[DevNumber, str]) -> Iterator[IoLimit]:
+def _v1_limits(group: _Group, names: dict[DevNumber, str], read: Read) -> Iterator[IoLimit]:
     for kind, file in _V1_IO.items():
-        for line in (text_of(group.folder / file) or "").splitlines():
+        for line in (read(group.folder / file) or "").splitlines():
             place, _, text = line.partition(" ")
             number, value = _number(place), whole_number(text.strip())
             if number in names and value:
                 yield IoLimit(group.path, names[number], kind, value)
 
 
-def _v2_limits(group: _Group, names: dict[DevNumber, str]) -> Iterator[IoLimit]:
+def _v2_limits(group: _Group, names: dict[DevNumber, str], read: Read) -> Iterator[IoLimit]:
     """Parse `8:0 rbps=1048576 wbps=max riops=max wiops=max`."""
-    for line in (text_of(group.folder / "io.max") or "").splitlines():
-        words = line.split()
+    lines = [line for file in group.files("blkio") for line in (read(file) or "").splitlines()]
+    for words in map(str.split, lines):
         number = _number(words[0]) if words else None
         if number not in names:
             continue
@@ -219,6 +221,10 @@ def _v2_limits(group: _Group, names: dict[DevNumber, str]) -> Iterator[IoLimit]:
             kind, _, text = word.partition("=")
             if kind in _V1_IO and (value := whole_number(text)):
                 yield IoLimit(group.path, names[number], kind, value)
+
+
+def _number_in(file: Path, read: Read) -> int | None:
+    return signed_number((read(file) or "").strip())
 
 
 def _number(text: str) -> DevNumber | None:

@@ -12,6 +12,7 @@ from spindle.conditions import jobs
 from spindle.host import groups
 from spindle.host.cputimes import CpuTimes, of_all, of_cpus
 from spindle.host.devices import HERE, Device, text_of
+from spindle.host.groups import Limits
 from spindle.host.memory import swapped_pages
 from spindle.result.record import MachineActivity
 
@@ -54,9 +55,13 @@ class MachineState:
         own_user_ns: int,
         devices: Sequence[Device],
         sampler: conditions.Sampler,
+        limits: Limits,
         own_pids: Collection[int] = (),
     ) -> MachineActivity:
-        """Changes since then, without the load's own: its user time, and its processes if they are not this one."""
+        """Changes since then, without the load's own: its user time, and its processes if they are not this one.
+
+        `limits`: those of this process's groups when the load began.
+        """
         after = self.now(self.asked_cpus, with_processes=self.processes is not None)
         others = iowait = steal = None
         if self.cpu is not None and after.cpu is not None:
@@ -78,7 +83,7 @@ class MachineState:
             cpu_steal=steal,
             throttle_events=_increase(self.throttle_events, after.throttle_events),
             swapped_pages=_increase(self.swapped_pages, after.swapped_pages),
-            cpus=groups.usable_cpus(self.asked_cpus),
+            cpus=limits.usable_cpus(self.asked_cpus),
             cpus_idle=_idle_share(self.own_cpus, after.own_cpus),
             group_throttled_s=None if throttled is None else throttled / 1e9,
             group_memory_full=_increase(self.groups.memory_full, after.groups.memory_full),

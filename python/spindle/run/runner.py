@@ -165,7 +165,7 @@ class LocalRunner(ABC):
             look = self._reporting(so_far, lambda: self.target(spec, limits=limits))
             finished = carry_out(start, self._snapshot, spec, label or spec.name, self.watch, sampler, look)
         loaded = figures_from_json(finished.figures_json)
-        during = machine.until_now(loaded.cpu.user_ns, self._devices, sampler)
+        during = machine.until_now(loaded.cpu.user_ns, self._devices, sampler, limits)
         after = self._settings()
         trouble = self._trouble()
         figures = self._verified(loaded, part, finished.stopped)
