@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import random
+import signal
 import subprocess
 import sys
 import threading
@@ -13,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from spindle.host.signals import Stopped, unwinding
 from spindle.result.document import encode
 from spindle.store import Store, StoreError, database, open_store
 from tests.store import killer
@@ -126,3 +129,24 @@ def test_a_server_that_stays_away_costs_one_line(server: Server) -> None:
             server.start()
         assert store.add(record(2)) == record(2).id
         assert_whole(store)
+
+
+def test_a_signal_amid_a_write_leaves_nothing_open(where: str) -> None:
+    """Who stops a campaign writes once more: that it was stopped. An open transaction would lock it out."""
+    draw = random.Random(3)
+    stops: list[Stopped] = []  # kept, as an error that is handled keeps the frames of its traceback
+    before = signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        with open_store(where) as store, unwinding():
+            for number in range(40):
+                signal.setitimer(signal.ITIMER_REAL, draw.uniform(1e-4, 2e-2))
+                try:
+                    while True:
+                        store.add(record(number))
+                except Stopped as stop:
+                    stops.append(stop)
+                store.add(record(number))
+            assert len(store.ls()) == len(stops) == 40
+            assert_whole(store)
+    finally:
+        signal.signal(signal.SIGALRM, before)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import importlib
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, Table, insert, select
 from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from spindle.host.signals import held_back
 
 from .connection import Say, in_words, is_lost, may_come_back
 from .errors import StoreError, StoreUsage
@@ -46,9 +49,9 @@ class Database:
         deadline, tries = None, 3
         while True:
             try:
-                with self.engine.connect().execution_options(writes=writes) as connection, connection.begin():
-                    self._reached = True
-                    return work(connection)
+                # A signal amid a write would leave the transaction open, and with it the lock on the store.
+                with held_back() if writes else nullcontext():
+                    return self._attempt(work, writes)
             except OverflowError:
                 raise StoreError(f"{self.place}: a number of the record is beyond 64 bits; it was not stored") from None
             except IntegrityError as error:
@@ -64,6 +67,11 @@ class Database:
                 if time.monotonic() >= deadline:
                     raise in_words(error, self.place) from None
             time.sleep(PAUSE_S)
+
+    def _attempt(self, work: Callable[[Connection], T], writes: bool) -> T:
+        with self.engine.connect().execution_options(writes=writes) as connection, connection.begin():
+            self._reached = True
+            return work(connection)
 
     def ask(self, sql: str, say: Say) -> Answer:
         """Answer a query. Raises StoreUsage, StoreError."""
