@@ -194,7 +194,9 @@ knob-effects: setup ## side effects of knobs on this kernel, into docs/reference
 	$(BIN)/python benches/knob_effects.py --write
 
 deny: build/bin/cargo-deny ## advisories, licences and sources of the crates that are used (deny.toml)
-	build/bin/cargo-deny check
+	build/bin/cargo-deny check bans licenses sources
+	@build/bin/cargo-deny fetch db || { echo "deny: advisories were not checked: their database could not be fetched" >&2; exit 1; }
+	build/bin/cargo-deny --offline check advisories
 
 SEEDS_workload := catalogue/presets
 SEEDS_machine := catalogue/machines

@@ -437,17 +437,17 @@ impl Load {
         let workload = &self.plan.workload;
         let stream = &workload.streams[seat.stream];
         let target = &self.plan.targets[seat.stream];
-        let kinds = kinds_of(stream);
+        let kinds = OpKind::made_by(stream);
         let mut filler =
             ContentFiller::new(stream.content, seat.stream, seat.worker, workload.seed);
         let need = BufferNeed {
             depth: seat.depth as usize,
             max_len: max_len(&self.plan, seat.stream) as usize,
             align: target.memory_align(),
-            reads: kinds[OpKind::Read as usize],
+            reads: kinds.contains(&OpKind::Read),
             looks: self.plan.backends[seat.stream] == BackendKind::Ring
                 && self.verify_of(seat).is_some(),
-            writes: kinds[OpKind::Write as usize] || kinds[OpKind::Create as usize],
+            writes: kinds.contains(&OpKind::Write) || kinds.contains(&OpKind::Create),
             zeroes: stream.content == Content::Zero,
             repeats: stream.repeats.filter(|_| stream.content != Content::Zero),
             stamp_seed: stamp_seed(workload.seed, index),
@@ -838,24 +838,6 @@ pub(crate) fn max_len(plan: &Plan, index: usize) -> u32 {
     RequestStream::max_len(&plan.workload.streams[index], block).unwrap_or(0)
 }
 
-/// The kinds of calls that a stream makes.
-pub(crate) fn kinds_of(stream: &Stream) -> [bool; OpKind::ALL.len()] {
-    let sync = stream.sync;
-    let syncs = sync.fsync_every > 0 || sync.fdatasync_every > 0 || sync.fsync_fraction > 0.0;
-    let mix = stream.mix;
-    let mut occurs = [false; OpKind::ALL.len()];
-    if let Some(names) = &stream.names {
-        occurs[names.operation as usize] = true;
-    } else {
-        occurs[OpKind::Read as usize] = mix.reads();
-        occurs[OpKind::Write as usize] = mix.writes();
-        occurs[OpKind::Trim as usize] = mix.trim > 0.0;
-        occurs[OpKind::Zero as usize] = mix.zero > 0.0;
-    }
-    occurs[OpKind::Fsync as usize] = changes(stream) && (syncs || stream.sync.end_fsync);
-    occurs
-}
-
 /// True if the stream changes anything.
 fn changes(stream: &Stream) -> bool {
     match &stream.names {
@@ -907,11 +889,7 @@ fn core(plan: &Plan, index: usize, worker: u32, depth: u32, log: Option<log::Log
 pub(crate) fn recorder(plan: &Plan, index: usize) -> StreamRecorder {
     let workload = &plan.workload;
     let stream = &workload.streams[index];
-    let occurs = kinds_of(stream);
-    let kinds: Vec<OpKind> = OpKind::ALL
-        .into_iter()
-        .filter(|&kind| occurs[kind as usize])
-        .collect();
+    let kinds = OpKind::made_by(stream);
     let Orders {
         open,
         end,

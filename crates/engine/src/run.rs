@@ -10,7 +10,7 @@ use spindle_measure::{OpKind, RunFigures};
 use spindle_workload::{Stream, Workload};
 
 use crate::calibrate::{self, Choice};
-use crate::load::{BackendKind, Load, Plan, kinds_of};
+use crate::load::{BackendKind, Load, Plan};
 use crate::progress::{Phase, Progress, StreamProgress};
 use crate::shared::lock;
 use crate::target::{OpenFile, OpenFiles, Target};
@@ -460,7 +460,7 @@ fn check_growing(workload: &Workload, targets: &[Target]) -> Result<(), EngineEr
         _ => None,
     };
     let targets: Vec<Option<OpenFiles>> = targets.iter().map(files).collect();
-    let writes = |index: usize| kinds_of(&workload.streams[index])[OpKind::Write as usize];
+    let writes = |index: usize| OpKind::made_by(&workload.streams[index]).contains(&OpKind::Write);
     let mut written = HashSet::new();
     for (index, open) in targets.iter().enumerate() {
         if let Some(open) = open.as_ref().filter(|open| !open.are_whole())
@@ -472,7 +472,7 @@ fn check_growing(workload: &Workload, targets: &[Target]) -> Result<(), EngineEr
     for (stream, open) in workload.streams.iter().zip(&targets) {
         let Some(open) = open else { continue };
         let grows = workload.fileset(stream).is_some_and(|(_, set)| !set.fill);
-        if !grows || !kinds_of(stream)[OpKind::Read as usize] {
+        if !grows || !OpKind::made_by(stream).contains(&OpKind::Read) {
             continue;
         }
         let short = open
@@ -531,11 +531,11 @@ fn inspect(stream: &Stream, file: StreamFile, options: &Options) -> Result<OpenF
     if !file.memory_align.is_power_of_two() {
         return refuse("the memory alignment of the target is not a power of two");
     }
-    let kinds = kinds_of(stream);
-    if kinds[0] && !open.can_read {
+    let kinds = OpKind::made_by(stream);
+    if kinds.contains(&OpKind::Read) && !open.can_read {
         return refuse("it reads, but the target is open for writing only");
     }
-    if kinds[1..].contains(&true) && !open.can_write {
+    if kinds.iter().any(|&kind| kind != OpKind::Read) && !open.can_write {
         return refuse("it writes, but the target is open for reading only");
     }
     if options.iopoll && !open.is_direct {

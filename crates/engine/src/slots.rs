@@ -60,24 +60,10 @@ static BEGINS: [FirstCall; Op::Rewrite as usize + 1] = {
         kind: OpKind::Fsync,
         moved: 0,
     }; Op::Rewrite as usize + 1];
-    let all = [
-        (Op::Read, OpKind::Read),
-        (Op::Write, OpKind::Write),
-        (Op::Trim, OpKind::Trim),
-        (Op::Zero, OpKind::Zero),
-        (Op::Create, OpKind::Create),
-        (Op::Open, OpKind::Open),
-        (Op::Stat, OpKind::Stat),
-        (Op::Rename, OpKind::Rename),
-        (Op::Unlink, OpKind::Unlink),
-        (Op::Mkdir, OpKind::Mkdir),
-        (Op::Rmdir, OpKind::Rmdir),
-        (Op::Readdir, OpKind::Readdir),
-        (Op::Rewrite, OpKind::Read),
-    ];
     let mut index = 0;
-    while index < all.len() {
-        let (op, kind) = all[index];
+    while index < Op::ALL.len() {
+        let op = Op::ALL[index];
+        let kind = OpKind::first_of(op);
         let moved = match kind {
             OpKind::Read | OpKind::Write => u32::MAX,
             _ => 0,

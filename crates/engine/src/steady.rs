@@ -2,9 +2,9 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use spindle_measure::settle::{Counts, Limits, Metric, Sampling};
+use spindle_measure::settle::{Counts, Sampling};
 use spindle_measure::{EndedBy, SteadyFigures};
-use spindle_workload::{SteadyMetric, Workload};
+use spindle_workload::Workload;
 
 use crate::load::Load;
 
@@ -19,7 +19,10 @@ pub(crate) struct Watch {
 
 impl Watch {
     pub(crate) fn new(workload: &Workload) -> Watch {
-        let sampling = workload.end.steady.then(|| sampling(workload));
+        let sampling = workload
+            .end
+            .steady
+            .then(|| Sampling::new(workload.end.steady_rule.unwrap_or_default()));
         let ramp_ns = workload.ramp_ns;
         Watch {
             next: sampling.as_ref().map_or(u64::MAX, |_| ramp_ns),
@@ -50,21 +53,6 @@ impl Watch {
             load.shared.end(EndedBy::Steady);
         }
     }
-}
-
-fn sampling(workload: &Workload) -> Sampling {
-    let rule = workload.end.steady_rule.unwrap_or_default();
-    let metric = match rule.metric {
-        SteadyMetric::Iops => Metric::Iops,
-        SteadyMetric::Bandwidth => Metric::Bandwidth,
-        SteadyMetric::Latency => Metric::Latency,
-    };
-    let limits = Limits {
-        range: rule.range,
-        slope: rule.slope,
-        drift_per_minute: rule.drift_per_minute,
-    };
-    Sampling::new(metric, limits, rule.window_ns)
 }
 
 fn counts(load: &Load) -> Counts {

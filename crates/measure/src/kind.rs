@@ -1,38 +1,39 @@
 //! The kinds of operation whose figures are kept apart.
 
 use serde::Serialize;
+use spindle_workload::{Mix, Op, Stream};
 
-/// Kind of operation; each has figures of its own. All but the fsync have the order of the workload's own operations.
+/// Kind of call; each has figures of its own. All but the fsync are operations of a workload, with their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[repr(u8)]
 pub enum OpKind {
     /// Read.
-    Read = 0,
+    Read = Op::Read as u8,
     /// Write.
-    Write = 1,
+    Write = Op::Write as u8,
     /// Discard.
-    Trim = 2,
+    Trim = Op::Trim as u8,
     /// Write-zeroes.
-    Zero = 3,
+    Zero = Op::Zero as u8,
     /// fsync or fdatasync: moves no bytes, is not part of the series.
     Fsync = 4,
     /// A file made, filled and closed.
-    Create = 5,
+    Create = Op::Create as u8,
     /// A file opened and closed.
-    Open = 6,
+    Open = Op::Open as u8,
     /// The attributes of a file.
-    Stat = 7,
+    Stat = Op::Stat as u8,
     /// Rename of a file.
-    Rename = 8,
+    Rename = Op::Rename as u8,
     /// A file removed.
-    Unlink = 9,
+    Unlink = Op::Unlink as u8,
     /// A directory made.
-    Mkdir = 10,
+    Mkdir = Op::Mkdir as u8,
     /// A directory removed.
-    Rmdir = 11,
+    Rmdir = Op::Rmdir as u8,
     /// All entries of a directory.
-    Readdir = 12,
+    Readdir = Op::Readdir as u8,
 }
 
 impl OpKind {
@@ -68,6 +69,47 @@ impl OpKind {
         OpKind::Rmdir,
     ];
 
+    /// The call that an operation begins with; a block that is rewritten is read first.
+    #[must_use]
+    pub const fn first_of(op: Op) -> OpKind {
+        match op {
+            Op::Read | Op::Rewrite => OpKind::Read,
+            Op::Write => OpKind::Write,
+            Op::Trim => OpKind::Trim,
+            Op::Zero => OpKind::Zero,
+            Op::Create => OpKind::Create,
+            Op::Open => OpKind::Open,
+            Op::Stat => OpKind::Stat,
+            Op::Rename => OpKind::Rename,
+            Op::Unlink => OpKind::Unlink,
+            Op::Mkdir => OpKind::Mkdir,
+            Op::Rmdir => OpKind::Rmdir,
+            Op::Readdir => OpKind::Readdir,
+        }
+    }
+
+    /// The kinds of calls that a stream makes, in the order of `ALL`.
+    #[must_use]
+    pub fn made_by(stream: &Stream) -> Vec<OpKind> {
+        let Stream { mix, sync, .. } = stream;
+        let syncs = sync.fsync_every > 0
+            || sync.fdatasync_every > 0
+            || sync.fsync_fraction > 0.0
+            || sync.end_fsync;
+        let (mut kinds, changes) = match &stream.names {
+            Some(names) => (
+                vec![OpKind::first_of(names.operation)],
+                names.operation.changes_data(),
+            ),
+            None => (data_kinds(mix), mix.changes() > 0.0),
+        };
+        if changes && syncs {
+            kinds.push(OpKind::Fsync);
+        }
+        kinds.sort_unstable_by_key(|&kind| kind as u8);
+        kinds
+    }
+
     /// The name in figures and messages.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -87,6 +129,18 @@ impl OpKind {
             OpKind::Readdir => "readdir",
         }
     }
+}
+
+fn data_kinds(mix: &Mix) -> Vec<OpKind> {
+    [
+        (OpKind::Read, mix.reads()),
+        (OpKind::Write, mix.writes()),
+        (OpKind::Trim, mix.trim > 0.0),
+        (OpKind::Zero, mix.zero > 0.0),
+    ]
+    .into_iter()
+    .filter_map(|(kind, occurs)| occurs.then_some(kind))
+    .collect()
 }
 
 #[cfg(test)]

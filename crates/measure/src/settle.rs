@@ -8,31 +8,10 @@
 use std::collections::VecDeque;
 
 use serde::Serialize;
+use spindle_workload::{SteadyMetric, SteadyRule};
 
 use crate::steady::{Rule, Window};
 use crate::trend;
-
-/// The change that is allowed within a settled window.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Limits {
-    /// Largest allowed (max - min) / mean of its fifths.
-    pub range: f64,
-    /// Largest allowed rise or fall of the fitted line over the fifths / mean.
-    pub slope: f64,
-    /// Largest drift per minute, as a share of the median, that the data must rule out; `None`: drift is not checked.
-    pub drift_per_minute: Option<f64>,
-}
-
-/// The metric that must settle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Metric {
-    /// Requests a second.
-    Iops,
-    /// Bytes a second.
-    Bandwidth,
-    /// Mean latency, ns.
-    Latency,
-}
 
 /// Running totals of a load, all streams, fsyncs apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -83,7 +62,7 @@ const ROUNDS: usize = 5;
 /// The rule on samples as they come in.
 #[derive(Debug, Clone)]
 pub struct Settling {
-    limits: Limits,
+    rule: SteadyRule,
     /// (end, value) of each sample; the first is the time before the second.
     samples: VecDeque<(u64, f64)>,
     since_look: usize,
@@ -94,9 +73,9 @@ pub struct Settling {
 impl Settling {
     /// A rule without samples; the first sample begins at 0.
     #[must_use]
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(rule: SteadyRule) -> Self {
         Settling {
-            limits,
+            rule,
             samples: VecDeque::from([(0, 0.0)]),
             since_look: 0,
             held: 0,
@@ -143,8 +122,8 @@ impl Settling {
         let fifths = means(window, ROUNDS);
         let rule = Rule {
             rounds: ROUNDS,
-            max_range: self.limits.range,
-            max_slope: self.limits.slope,
+            max_range: self.rule.range,
+            max_slope: self.rule.slope,
         };
         let seen = Window::of(0, &fifths).filter(|seen| rule.accepts(seen))?;
         let (at_ns, _) = *self.samples.back()?;
@@ -156,7 +135,7 @@ impl Settling {
         let share = |slope: f64| slope / middle / minutes;
         let (low, high) = (share(trend.slope_range.0), share(trend.slope_range.1));
         let ruled_out = |limit: f64| -limit <= low && high <= limit;
-        self.limits
+        self.rule
             .drift_per_minute
             .is_none_or(ruled_out)
             .then_some(SteadyFigures {
@@ -175,7 +154,6 @@ impl Settling {
 /// The rule on the totals of a load, taken now and then.
 #[derive(Debug, Clone)]
 pub struct Sampling {
-    metric: Metric,
     sample_ns: u64,
     settling: Settling,
     /// Totals at the start of the sample, and when that was.
@@ -183,13 +161,12 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// A rule without samples; `window_ns`: the shortest window that may be found settled.
+    /// A rule without samples.
     #[must_use]
-    pub fn new(metric: Metric, limits: Limits, window_ns: u64) -> Self {
+    pub fn new(rule: SteadyRule) -> Self {
         Sampling {
-            metric,
-            sample_ns: (window_ns / SAMPLES as u64).max(1),
-            settling: Settling::new(limits),
+            sample_ns: (rule.window_ns / SAMPLES as u64).max(1),
+            settling: Settling::new(rule),
             before: None,
         }
     }
@@ -213,12 +190,12 @@ impl Sampling {
         if seconds <= 0.0 {
             return None;
         }
-        let value = match self.metric {
-            Metric::Iops => requests as f64 / seconds,
-            Metric::Bandwidth => counts.bytes.saturating_sub(before.bytes) as f64 / seconds,
+        let value = match self.settling.rule.metric {
+            SteadyMetric::Iops => requests as f64 / seconds,
+            SteadyMetric::Bandwidth => counts.bytes.saturating_sub(before.bytes) as f64 / seconds,
             // Nothing completed: there is no latency yet, the sample grows.
-            Metric::Latency if requests == 0 => return None,
-            Metric::Latency => {
+            SteadyMetric::Latency if requests == 0 => return None,
+            SteadyMetric::Latency => {
                 counts.latency_ns.wrapping_sub(before.latency_ns) as f64 / requests as f64
             }
         };

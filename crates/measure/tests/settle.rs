@@ -1,13 +1,8 @@
 //! The drift-aware rule on series with planted drift, steps, waves and noise: how often each is called steady, and when.
 
-use spindle_measure::settle::{Counts, Limits, Metric, Sampling, Settling, SteadyFigures};
+use spindle_measure::settle::{Counts, Sampling, Settling, SteadyFigures};
+use spindle_workload::{SteadyMetric, SteadyRule};
 
-/// As the workload keys default to.
-const LIMITS: Limits = Limits {
-    range: 0.20,
-    slope: 0.10,
-    drift_per_minute: Some(0.005),
-};
 const SECOND: u64 = 1_000_000_000;
 /// Samples of ten minutes, in a window of a minute.
 const TEN_MINUTES: usize = 600;
@@ -44,8 +39,8 @@ impl Noise {
     }
 }
 
-fn settled(limits: Limits, series: &[f64]) -> Option<SteadyFigures> {
-    let mut settling = Settling::new(limits);
+fn settled(rule: SteadyRule, series: &[f64]) -> Option<SteadyFigures> {
+    let mut settling = Settling::new(rule);
     (1..)
         .zip(series)
         .find_map(|(n, &value)| settling.push(n * SECOND, value))
@@ -53,7 +48,7 @@ fn settled(limits: Limits, series: &[f64]) -> Option<SteadyFigures> {
 
 /// Share of series called steady within ten minutes, and the median time at which, s.
 fn called(
-    limits: Limits,
+    rule: SteadyRule,
     noise: f64,
     correlation: f64,
     shape: impl Fn(f64) -> f64 + Copy,
@@ -61,7 +56,7 @@ fn called(
     let mut source = Noise(2011);
     let trials = 400;
     let mut times: Vec<f64> = (0..trials)
-        .filter_map(|_| settled(limits, &source.around(noise, correlation, shape)))
+        .filter_map(|_| settled(rule, &source.around(noise, correlation, shape)))
         .map(|found| found.at_ns as f64 / 1e9)
         .collect();
     times.sort_by(f64::total_cmp);
@@ -85,7 +80,7 @@ fn assert_seldom(
     shape: impl Fn(f64) -> f64 + Copy,
     at_most: f64,
 ) {
-    let (share, at) = called(LIMITS, noise, correlation, shape);
+    let (share, at) = called(SteadyRule::default(), noise, correlation, shape);
     println!("{name}, noise {noise}, correlation {correlation}: {share} at {at} s");
     assert!(share <= at_most, "{name}, {noise}, {correlation}: {share}");
 }
@@ -98,7 +93,7 @@ fn assert_often(
     shape: impl Fn(f64) -> f64 + Copy,
     at_least: f64,
 ) -> f64 {
-    let (share, at) = called(LIMITS, noise, correlation, shape);
+    let (share, at) = called(SteadyRule::default(), noise, correlation, shape);
     println!("{name}, noise {noise}, correlation {correlation}: {share} at {at} s");
     assert!(share >= at_least, "{name}, {noise}, {correlation}: {share}");
     at
@@ -141,9 +136,9 @@ fn a_drift_of_one_percent_a_minute_is_hardly_ever_called_steady() {
 
 #[test]
 fn the_rule_of_the_pts_alone_calls_such_a_drift_steady() {
-    let pts = Limits {
+    let pts = SteadyRule {
         drift_per_minute: None,
-        ..LIMITS
+        ..SteadyRule::default()
     };
     let (share, at) = called(pts, 0.03, 0.0, drift(1.0));
     println!("without the bound on drift: {share} at {at} s");
@@ -167,7 +162,7 @@ fn a_step_is_left_behind_and_the_window_begins_after_it() {
     let mut source = Noise(7);
     let step = |second: f64| if second < 90.0 { 100.0 } else { 110.0 };
     let found: Vec<SteadyFigures> = (0..100)
-        .filter_map(|_| settled(LIMITS, &source.around(0.02, 0.0, step)))
+        .filter_map(|_| settled(SteadyRule::default(), &source.around(0.02, 0.0, step)))
         .collect();
     assert!(found.len() >= 99, "{}", found.len());
     // A long window may keep a few seconds from before the step, too few to matter.
@@ -191,7 +186,7 @@ fn warming_up_is_waited_for() {
 
 #[test]
 fn nothing_is_called_steady_before_its_window_is_over_and_silence_never() {
-    let found = settled(LIMITS, &[100.0; 600]).unwrap();
+    let found = settled(SteadyRule::default(), &[100.0; 600]).unwrap();
     assert!(
         found.from_ns == 12 * SECOND && found.at_ns == 72 * SECOND,
         "{found:?}"
@@ -200,14 +195,14 @@ fn nothing_is_called_steady_before_its_window_is_over_and_silence_never() {
         (found.mean, found.range, found.drift_per_minute),
         (100.0, 0.0, 0.0)
     );
-    assert_eq!(settled(LIMITS, &[0.0; 600]), None);
-    assert_eq!(settled(LIMITS, &[f64::NAN; 600]), None);
+    assert_eq!(settled(SteadyRule::default(), &[0.0; 600]), None);
+    assert_eq!(settled(SteadyRule::default(), &[f64::NAN; 600]), None);
 }
 
 #[test]
 fn days_of_samples_need_bounded_memory() {
     // A drift too steep to be steady, so that it never ends: the longest window is 64 times the shortest.
-    let mut settling = Settling::new(LIMITS);
+    let mut settling = Settling::new(SteadyRule::default());
     for n in 1..20_000_u64 {
         assert_eq!(settling.push(n * SECOND, (0.001 * n as f64).exp()), None);
     }
@@ -217,11 +212,14 @@ fn days_of_samples_need_bounded_memory() {
 #[test]
 fn rates_and_latencies_are_those_of_the_time_between_two_looks() {
     for (metric, mean) in [
-        (Metric::Iops, 500.0),
-        (Metric::Bandwidth, 500.0 * 4096.0),
-        (Metric::Latency, 2e6),
+        (SteadyMetric::Iops, 500.0),
+        (SteadyMetric::Bandwidth, 500.0 * 4096.0),
+        (SteadyMetric::Latency, 2e6),
     ] {
-        let mut sampling = Sampling::new(metric, LIMITS, 60 * SECOND);
+        let mut sampling = Sampling::new(SteadyRule {
+            metric,
+            ..SteadyRule::default()
+        });
         assert_eq!(sampling.sample_ns(), SECOND);
         let mut found = None;
         for n in 0..200_u64 {

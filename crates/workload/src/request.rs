@@ -40,26 +40,29 @@ impl Op {
     /// The operations on data, in the order of the documentation.
     pub const DATA: [Op; 5] = [Op::Read, Op::Write, Op::Trim, Op::Zero, Op::Rewrite];
 
+    /// Every operation, in the order of its discriminant.
+    pub const ALL: [Op; 13] = [
+        Op::Read,
+        Op::Write,
+        Op::Trim,
+        Op::Zero,
+        Op::Create,
+        Op::Open,
+        Op::Stat,
+        Op::Rename,
+        Op::Unlink,
+        Op::Mkdir,
+        Op::Rmdir,
+        Op::Readdir,
+        Op::Rewrite,
+    ];
+
     /// Operations by discriminant; a read where there is none.
     const BY_NUMBER: [Op; 16] = {
         let mut ops = [Op::Read; 16];
-        let all = [
-            Op::Write,
-            Op::Trim,
-            Op::Zero,
-            Op::Create,
-            Op::Open,
-            Op::Stat,
-            Op::Rename,
-            Op::Unlink,
-            Op::Mkdir,
-            Op::Rmdir,
-            Op::Readdir,
-            Op::Rewrite,
-        ];
         let mut index = 0;
-        while index < all.len() {
-            ops[all[index] as usize] = all[index];
+        while index < Op::ALL.len() {
+            ops[Op::ALL[index] as usize] = Op::ALL[index];
             index += 1;
         }
         ops

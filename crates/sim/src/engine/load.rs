@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use spindle_measure::settle::{Counts, Limits, Metric, Sampling};
+use spindle_measure::settle::{Counts, Sampling};
 use spindle_measure::{EndedBy, OpKind, Plan, SteadyFigures, StreamRecorder};
 use spindle_workload::{
-    Arrival, Arrivals, Op, Passes, Priority, Request, RequestStream, Rest, SteadyMetric, Stream,
-    Thinker, Workload,
+    Arrival, Arrivals, Op, Passes, Priority, Request, RequestStream, Rest, Stream, Thinker,
+    Workload,
 };
 
 use super::bio::Issuer;
@@ -233,7 +233,10 @@ impl Load {
             ramp_ns: workload.ramp_ns,
             budget: Budget::new(workload.end.requests, workload.end.bytes),
             ended_by: None,
-            sampling: workload.end.steady.then(|| sampling(workload)),
+            sampling: workload
+                .end
+                .steady
+                .then(|| Sampling::new(workload.end.steady_rule.unwrap_or_default())),
             steady: None,
             active: workload.streams.len(),
         };
@@ -334,7 +337,7 @@ impl Load {
             unpaid: false,
         });
         let changes = stream.mix.changes() > 0.0;
-        let kinds = kinds_of(stream);
+        let kinds = OpKind::made_by(stream);
         let budget = Budget::new(stream.end.requests, stream.end.bytes);
         let plan = Plan {
             kinds: &kinds,
@@ -492,21 +495,6 @@ const NOTHING: Request = Request {
     fsync_after: false,
 };
 
-fn sampling(workload: &Workload) -> Sampling {
-    let rule = workload.end.steady_rule.unwrap_or_default();
-    let metric = match rule.metric {
-        SteadyMetric::Iops => Metric::Iops,
-        SteadyMetric::Bandwidth => Metric::Bandwidth,
-        SteadyMetric::Latency => Metric::Latency,
-    };
-    let limits = Limits {
-        range: rule.range,
-        slope: rule.slope,
-        drift_per_minute: rule.drift_per_minute,
-    };
-    Sampling::new(metric, limits, rule.window_ns)
-}
-
 fn ends_at(from_ns: u64, time_ns: Option<u64>) -> Option<u64> {
     Some(from_ns.saturating_add(time_ns?))
 }
@@ -540,23 +528,4 @@ fn check(stream: &Stream, workload: &Workload, takes_discards: bool) -> Result<(
         return Err(SimError::Endless);
     }
     Ok(())
-}
-
-fn kinds_of(stream: &Stream) -> Vec<OpKind> {
-    let mix = &stream.mix;
-    let sync = &stream.sync;
-    let syncs = sync.fsync_every > 0
-        || sync.fdatasync_every > 0
-        || sync.fsync_fraction > 0.0
-        || sync.end_fsync;
-    [
-        (OpKind::Read, mix.reads()),
-        (OpKind::Write, mix.writes()),
-        (OpKind::Trim, mix.trim > 0.0),
-        (OpKind::Zero, mix.zero > 0.0),
-        (OpKind::Fsync, mix.changes() > 0.0 && syncs),
-    ]
-    .into_iter()
-    .filter_map(|(kind, occurs)| occurs.then_some(kind))
-    .collect()
 }

@@ -1291,13 +1291,7 @@ impl Engine {
         let service_ns = now_ns - at.issued_ns;
         match at.stage {
             Stage::Data | Stage::Durable => {
-                let kind = match at.request.op {
-                    Op::Read | Op::Rewrite => OpKind::Read,
-                    Op::Write => OpKind::Write,
-                    Op::Trim => OpKind::Trim,
-                    Op::Zero => OpKind::Zero,
-                    name => unreachable!("{name:?} was refused before the run"),
-                };
+                let kind = OpKind::first_of(at.request.op);
                 let bytes = u64::from(at.request.len);
                 if let Some(own) = &mut self.load.workers[worker].own {
                     let since_ns = if stream.open {
