@@ -39,6 +39,10 @@ pub(crate) enum Hit {
     None,
 }
 
+/// Bits of a stamp: more than the commands of any run.
+const STAMP_BITS: u32 = 56;
+const STAMP_MASK: u64 = (1 << STAMP_BITS) - 1;
+
 /// The buffer.
 #[derive(Debug, Clone)]
 pub(crate) struct Segments {
@@ -108,46 +112,56 @@ impl Segments {
     /// read ahead.
     #[inline]
     pub(crate) fn for_read(&self, lbn: u64, blocks: u64, upcoming: u64) -> Option<(usize, Hit)> {
-        let mut best: Option<(i32, u64, usize, Hit)> = None;
+        let mut best = (0, 0, Hit::None);
         for (index, segment) in self.segments.iter().enumerate() {
-            let found =
-                segment.content != Content::Empty && (segment.start..segment.end).contains(&lbn);
-            let (value, hit) = if segment.content == Content::Empty {
-                (3, Hit::None)
-            } else if found {
-                let usable = self.caching && (self.hits_on_written || !segment.written);
-                let value = match segment.content {
-                    _ if !usable => continue,
-                    Content::Writing => 10,
-                    Content::Reading => 9,
-                    _ => 8,
-                };
-                if lbn + blocks <= segment.end {
-                    (value, Hit::Whole)
-                } else {
-                    (value - 4, Hit::Partial)
-                }
+            let found = (segment.start <= lbn) & (lbn < segment.end);
+            let (value, hit) = if found | (segment.content == Content::Reading) {
+                self.value_of(segment, lbn, blocks, upcoming)
             } else {
-                let gap = self.ahead.filter(|gap| {
-                    segment.content == Content::Reading
-                        && lbn >= segment.end
-                        && lbn - segment.end <= *gap
-                        && lbn < upcoming
-                });
-                match segment.content {
-                    Content::Reading if gap.is_some() => (5, Hit::Partial),
-                    Content::Reading => (1, Hit::None),
-                    Content::Clean => (2, Hit::None),
-                    _ => continue,
-                }
+                let value = match segment.content {
+                    Content::Empty => 3,
+                    Content::Clean => 2,
+                    Content::Reading | Content::Writing => 0,
+                };
+                (value, Hit::None)
             };
-            if best.is_none_or(|(most, oldest, ..)| {
-                value > most || (value == most && segment.stamp < oldest)
-            }) {
-                best = Some((value, segment.stamp, index, hit));
+            // One number, so that the choice among many segments is no branch: the value, then the age.
+            let rank = value << STAMP_BITS | (STAMP_MASK - segment.stamp);
+            if rank > best.0 {
+                best = (rank, index, hit);
             }
         }
-        best.map(|(_, _, index, hit)| (index, hit))
+        (best.0 > STAMP_MASK).then_some((best.1, best.2))
+    }
+
+    /// The value of a segment that has the first block of a read, or is being read; 0: it must not be taken, and is not.
+    fn value_of(&self, segment: &Segment, lbn: u64, blocks: u64, upcoming: u64) -> (u64, Hit) {
+        if segment.content == Content::Empty {
+            return (3, Hit::None);
+        }
+        if (segment.start..segment.end).contains(&lbn) {
+            let value = match segment.content {
+                _ if !self.caching || (segment.written && !self.hits_on_written) => {
+                    return (0, Hit::None);
+                }
+                Content::Writing => 10,
+                Content::Reading => 9,
+                _ => 8,
+            };
+            return if lbn + blocks <= segment.end {
+                (value, Hit::Whole)
+            } else {
+                (value - 4, Hit::Partial)
+            };
+        }
+        let is_near = self
+            .ahead
+            .is_some_and(|gap| lbn >= segment.end && lbn - segment.end <= gap && lbn < upcoming);
+        if is_near {
+            (5, Hit::Partial)
+        } else {
+            (1, Hit::None)
+        }
     }
 
     /// The segment for a write.

@@ -21,7 +21,8 @@ impl Mechanical {
         let mut first_ns = u64::MAX;
         for (index, wait) in self.waiting.iter().enumerate() {
             first_ns = first_ns.min(wait.submit_ns);
-            if let Some(cost) = self.cost(arm, now_ns, wait, best.1) {
+            let cost = self.cost(arm, now_ns, wait);
+            if cost < best.1 {
                 best = (index, cost);
             }
         }
@@ -113,33 +114,19 @@ impl Mechanical {
         self.segments.start(stream.segment)..(end + gap).min(stream.limit)
     }
 
-    /// The cost of a command in the scheduler's estimate; `None` if not less than `best`.
+    /// The cost of a command in the scheduler's estimate. It is worked out for all of them: to compare it with the best so far
+    /// on the way would be a branch that no processor foresees.
     #[inline(always)]
-    pub(super) fn cost(&self, arm: Arm, now_ns: u64, wait: &Waiting, best: u64) -> Option<u64> {
+    pub(super) fn cost(&self, arm: Arm, now_ns: u64, wait: &Waiting) -> u64 {
         let write = wait.command.op == Op::Write;
         let start_ns = now_ns.max(wait.ready_ns);
-        self.position_cost(
-            arm,
-            start_ns,
-            &wait.place,
-            write,
-            best.saturating_sub(start_ns - now_ns),
-        )
-        .map(|cost| cost + (start_ns - now_ns))
+        self.position_cost(arm, start_ns, &wait.place, write) + (start_ns - now_ns)
     }
 
     #[inline(always)]
-    pub(super) fn position_cost(
-        &self,
-        arm: Arm,
-        now_ns: u64,
-        place: &Place,
-        write: bool,
-        best: u64,
-    ) -> Option<u64> {
+    pub(super) fn position_cost(&self, arm: Arm, now_ns: u64, place: &Place, write: bool) -> u64 {
         if self.queue.scheduling == Scheduling::ShortestSeek {
-            let distance = u64::from(arm.cylinder.abs_diff(place.cylinder));
-            return (distance < best).then_some(distance);
+            return u64::from(arm.cylinder.abs_diff(place.cylinder));
         }
         let mut seek_ns = self
             .mechanics
@@ -148,15 +135,8 @@ impl Mechanical {
         if seek_ns > 0 {
             seek_ns += self.queue.settle_margin_ns;
         }
-        if seek_ns >= best {
-            return None;
-        }
-        let cost = seek_ns
-            + self
-                .mechanics
-                .rotation
-                .wait_ns(now_ns + seek_ns, place.angle);
-        (cost < best).then_some(cost)
+        let rotation = &self.mechanics.rotation;
+        seek_ns + rotation.wait_ns(now_ns + seek_ns, place.angle)
     }
 
     /// The cached write that is next, and the cost of getting there; with a flush waiting, one of those that it waits for.
@@ -175,12 +155,11 @@ impl Mechanical {
             if write.ready_ns > now_ns || write.order > last_order {
                 continue;
             }
-            let limit = best.map_or(u64::MAX, |(_, cost)| cost);
             let cost = match self.queue.scheduling {
-                Scheduling::Fifo => (write.order < limit).then_some(write.order),
-                _ => self.position_cost(arm, now_ns, &write.place, true, limit),
+                Scheduling::Fifo => write.order,
+                _ => self.position_cost(arm, now_ns, &write.place, true),
             };
-            if let Some(cost) = cost {
+            if best.is_none_or(|(_, least)| cost < least) {
                 best = Some((index, cost));
             }
         }

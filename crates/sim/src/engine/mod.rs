@@ -143,6 +143,8 @@ pub(crate) struct Engine {
     one_call_each: bool,
     /// A bio of the present request waits for a place in its queue.
     sleeps: bool,
+    /// The target is an array with a stripe cache.
+    has_parity: bool,
     /// A member was being rebuilt when the run began.
     is_rebuilding: bool,
     trace: Option<Trace>,
@@ -200,6 +202,7 @@ impl Engine {
             batch: Vec::new(),
             one_call_each: options.one_call_each,
             sleeps: false,
+            has_parity: matches!(&target, Target::Array(fabric) if fabric.stripes.is_some()),
             is_rebuilding: matches!(&target, Target::Array(fabric) if fabric.rebuild.is_some()),
             trace: options.trace.map(Trace::new),
             stop: options.stop,
@@ -510,6 +513,7 @@ impl Engine {
     }
 
     /// The thread that works sleeps or has finished: md's thread gets the rows of its plug.
+    #[inline]
     fn release_rows(&mut self) {
         if let Target::Array(fabric) = &mut self.target
             && let Some(stripes) = &mut fabric.stripes
@@ -1005,7 +1009,15 @@ impl Engine {
     }
 
     /// Gives rows their heads; threads whose last row has one go on.
+    #[inline]
     fn place_rows(&mut self) -> Result<(), SimError> {
+        if self.has_parity {
+            self.place_rows_of_stripes()?;
+        }
+        Ok(())
+    }
+
+    fn place_rows_of_stripes(&mut self) -> Result<(), SimError> {
         while let Target::Array(fabric) = &mut self.target
             && let Some(stripes) = &mut fabric.stripes
             && let Some(slot) = stripes.place()
@@ -1031,7 +1043,15 @@ impl Engine {
     }
 
     /// md's thread: what the rows in its list need.
+    #[inline]
     fn handle_rows(&mut self, yields: bool) -> Result<(), SimError> {
+        if self.has_parity || !self.awake.is_empty() {
+            self.handle_rows_of_stripes(yields)?;
+        }
+        Ok(())
+    }
+
+    fn handle_rows_of_stripes(&mut self, yields: bool) -> Result<(), SimError> {
         if self.is_rebuilding && self.has_rows() && self.md_thread_is_noting() {
             return Ok(());
         }
