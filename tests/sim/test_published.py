@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from spindle.validation.published import large_file
 from spindle.validation.published.compare import FigureComparison, TablesError, goals, report
 from spindle.validation.published.prediction import Quantity
 from spindle.validation.published.sensitivity import report as sensitivity
@@ -62,6 +63,30 @@ def test_read_ahead_of_8_mib_gives_twelve_drives_to_one_reader(tmp_path: Path) -
     untuned, tuned = report(tmp_path).compared
     assert tuned.predicted > 2 * untuned.predicted
     assert abs(tuned.error) < 0.15
+
+
+def test_a_single_file_is_in_one_piece_and_its_seeks_end_with_an_fsync() -> None:
+    row = {
+        "layout": "n2",
+        "fs": "xfs",
+        "mkfs": "",
+        "write_kib_s": "1",
+        "rewrite_kib_s": "1",
+        "read_kib_s": "1",
+        "seeks_s": "1",
+    }
+    seeks = next(of for of in large_file.of_bonnie(row) if of.figure == "seeks_s").runs[0]
+    assert "groups" not in seeks.machine
+    assert "workers = 5" in seeks.workload
+    assert "end_fsync = true" in seeks.workload
+
+
+def test_seekers_of_2004_do_not_sync() -> None:
+    row = {"raid": "raid0", "tool": "bonnie++", "fs": "xfs", "read_ahead": "untuned", "trial": "1"}
+    row |= {"metric": "seeks", "value": "411.7", "unit": "1/s"}
+    seeks = next(large_file.of_hardware(row)).runs[0]
+    assert "workers = 3" in seeks.workload
+    assert "end_fsync" not in seeks.workload
 
 
 def test_a_row_that_no_rule_reads_is_named_and_the_others_are_predicted(tmp_path: Path) -> None:

@@ -1,12 +1,14 @@
 """hw_raid_2004.csv and bonnie_14sas_2011.csv: streams and seeks of dd, bonnie++ and iozone in large files.
 
-On less than 1 TiB the files follow one another from the start of the array. XFS puts new files in each allocation group
-in turn on larger ones (32-bit inodes: `m_agfrotor` in `xfs_alloc_vextent`), and bonnie++ makes files of 1 GiB.
+The files follow one another from the start of the array. bonnie++ makes files of 1 GiB; since 1.9 it makes a single one
+(`CFileOp::m_open`), which is in one piece: XFS goes from one allocation group to the next only for new files.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+
+from msgspec import Struct
 
 from spindle.run.simulate import SimulatedRun
 from spindle.validation.published.assumed import (
@@ -29,6 +31,16 @@ from spindle.validation.published.prediction import (
     megabytes_per_s,
 )
 
+
+class Seekers(Struct, frozen=True):
+    """How a version of bonnie++ seeks."""
+
+    processes: int
+    """Until 1.03 there are 3, since 1.90 there are 5 (README-2.00)."""
+    sync: bool
+    """The time ends after an fsync of each (since 1.90b: README-2.00, `CFileOp::action`)."""
+
+
 HOST_2004 = Host(kernel="2.6.5", memory="512MiB", copy_rate="1 GB/s")
 """Two Xeons of 2.4 GHz; the rate at which one copies is assumed."""
 RAPTORS = Drives("WD740GD-00FLA0", 12)
@@ -36,18 +48,16 @@ READ_AHEAD = {"untuned": "128KiB", "tuned": "8MiB"}
 CHUNK_2004_KIB = 64
 FILE_2004 = "20GB"
 RECORDS = {"dd": "1MiB", "bonnie++": "8KiB", "iozone": "64KiB"}
-SEEKERS_2004 = 3
+SEEKERS_2004 = Seekers(processes=3, sync=False)
 
 HOST_2011 = Host(kernel="2.6.32", memory="4GiB", copy_rate="5 GB/s")
 """The text names neither kernel nor memory: both are assumed; the file is larger than any memory of that year."""
 CHEETAHS = Drives("ST3600057SS", 14)
 CHUNK_2011_KIB = 512
 FILE_2011 = "320GB"
-SEEKERS_2011 = 5
+SEEKERS_2011 = Seekers(processes=5, sync=True)
 
 WRITE_PAGE_2004 = {"ext2": WRITE_PAGE_2004_PLAIN, "xfs": WRITE_PAGE_2004_PLAIN, "ext3": WRITE_PAGE_2004_EXT3}
-GROUPS_2011 = 32
-"""mkfs.xfs: allocation groups of a file system on an array of more than 512 GB (`calc_default_ag_geometry`)."""
 
 ASSUMED_2011 = (COPY_2011, MEMORY_2011, READ_PAGE_2011, WRITE_PAGE_2011)
 
@@ -81,7 +91,6 @@ def of_bonnie(row: dict[str, str]) -> Iterator[Prediction]:
     array = md("raid10", row["layout"], CHUNK_2011_KIB)
     files: dict[str, str | int] = {
         "type": row["fs"],
-        "groups": GROUPS_2011,
         "read_page": READ_PAGE_2011.plain,
         "write_page": WRITE_PAGE_2011.plain,
     }
@@ -121,11 +130,14 @@ def _prediction(
     )
 
 
-def _load(metric: str, tool: str, host: Host, file: str, seekers: int, unit: str) -> tuple[str, Callable[..., float]]:
+def _load(
+    metric: str, tool: str, host: Host, file: str, seekers: Seekers, unit: str
+) -> tuple[str, Callable[..., float]]:
     """The workload of a metric, and how its figure is read."""
     common = f"direct = false\nsize = '{RECORDS[tool]}'\nregion = '0-{file}'\nseconds = 'none'\n"
     if metric == "seeks":
-        load = f"pattern = 'uniform'\nworkers = {seekers}\nrewrite_fraction = '10%'\nrequests = {SEEKS}\n"
+        load = f"pattern = 'uniform'\nworkers = {seekers.processes}\nrewrite_fraction = '10%'\nrequests = {SEEKS}\n"
+        load += "end_fsync = true\n" if seekers.sync else ""
         return common + load, _seeks
     rate = {"KiB/s": kibibytes_per_s, "MB/s": megabytes_per_s}[unit]
     stream = f"pattern = 'sequential'\nbytes = '{LENGTHS[host.kernel]}'\n"
