@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from spindle.report.charts.published import published_charts
 from spindle.validation.published import large_file
 from spindle.validation.published.compare import FigureComparison, TablesError, goals, report
 from spindle.validation.published.prediction import Quantity
+from spindle.validation.published.sensitivity import Banded
 from spindle.validation.published.sensitivity import report as sensitivity
 from tests.program import spindle
 
@@ -109,6 +111,13 @@ def test_the_goals_count_what_they_name() -> None:
     assert rank.value == pytest.approx(1)
     assert within.value == 1.0
     assert not goals([one(10, 16, Quantity.WRITE_LATENCY)])[0].is_reached
+
+
+def test_a_band_that_goes_to_nothing_is_cut_in_the_chart() -> None:
+    compared = FigureComparison("t.csv", "row", "figure", "ms", Quantity.WRITE_LATENCY, 20, 10)
+    (chart,) = published_charts([Banded(compared, 1e-12, 40)])
+    (value,) = chart.specification["data"]["values"]
+    assert (value["least"], value["most"]) == (1, 40)
 
 
 def test_the_verb_prints_tables_and_goals_and_fails_when_one_is_missed(tmp_path: Path) -> None:

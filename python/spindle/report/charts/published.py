@@ -13,6 +13,8 @@ from spindle.validation.published.compare import FigureComparison
 from spindle.validation.published.sensitivity import Banded
 
 _SIDE = 300
+_BEYOND = 10.0
+"""Bands are cut where they go further beyond all figures, as a factor."""
 _KINDS = {
     "rate": "rates (each in its own unit)",
     "read latency": "read latency (ms)",
@@ -29,17 +31,19 @@ def published_charts(figures: Sequence[FigureComparison] | Sequence[Banded]) -> 
 
 def _chart(kind: str, figures: Sequence[Banded]) -> Chart:
     drawn = [of for of in figures if of.compared.published > 0 and of.least > 0]
+    figures_of = [end for of in drawn for end in (of.compared.published, of.compared.predicted)] or [1.0, 10.0]
+    floor, ceiling = min(figures_of) / _BEYOND, max(figures_of) * _BEYOND
     values = [
         {
             "table": of.compared.table.removesuffix(".csv"),
             "published": of.compared.published,
             "predicted": of.compared.predicted,
-            "least": of.least,
-            "most": of.most,
+            "least": max(of.least, floor),
+            "most": min(of.most, ceiling),
         }
         for of in drawn
     ]
-    ends = [end for of in drawn for end in (of.compared.published, of.least, of.most)] or [1.0, 10.0]
+    ends = [*figures_of, *(max(of.least, floor) for of in drawn), *(min(of.most, ceiling) for of in drawn)]
     domain = [min(ends), max(ends)]
     scale = {"type": "log", "domain": domain}
     names = list(dict.fromkeys(of.compared.table.removesuffix(".csv") for of in drawn))
@@ -47,7 +51,12 @@ def _chart(kind: str, figures: Sequence[Banded]) -> Chart:
     colour: dict[str, Any] = parts.series("table", "", names, dashes=False)
     band = {
         "mark": {"type": "rule", "opacity": 0.45},
-        "encoding": {"x": x, "y": parts.number("least", "predicted", scale=scale), "y2": {"field": "most"}, **colour},
+        "encoding": {
+            "x": x,
+            "y": parts.number("least", "predicted", scale=scale),
+            "y2": {"field": "most"},
+            "color": colour["color"],
+        },
     }
     points = {
         "mark": {"type": "point", "filled": True, "size": 28},
@@ -74,7 +83,7 @@ def _chart(kind: str, figures: Sequence[Banded]) -> Chart:
     return Chart(
         key=f"published-{kind.replace(' ', '-')}",
         title=f"Published against predicted: {kind}",
-        says="On the dashed line both agree. The bars are the bands that the assumed numbers give.",
+        says="On the dashed line both agree. The bars, cut far from all figures, are the bands of the assumed numbers.",
         specification=parts.whole(
             title=f"Published against predicted: {_KINDS[kind]}",
             width=_SIDE,
