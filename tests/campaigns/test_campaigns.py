@@ -233,10 +233,11 @@ def test_an_invalid_trial_is_made_again_and_kept_with_its_verdict(invoke: Invoke
     assert store.campaigns.trials("tolerated")[0].state == "done", tolerated.err
 
 
-def test_what_cannot_be_run_on_the_machine_is_not_tried_again(invoke: Invoke, plan: Path, store: Store) -> None:
+def test_a_load_that_the_machine_cannot_take_ends_the_campaign(invoke: Invoke, plan: Path, store: Store) -> None:
     done = invoke("run", str(plan), "--set", "trials=1", "--set", "options.trim_fraction=10%", "--set", "workers=1")
-    assert done.status == 1
-    assert all(one.attempts == 1 and one.state == "failed" for one in store.campaigns.trials("small"))
+    assert done.status == 2
+    assert "discards need flash drives" in done.complaint
+    assert [one.attempts for one in store.campaigns.trials("small") if one.attempts] == [1]
 
 
 def test_trials_go_on_until_the_interval_is_narrow_enough(store: Store) -> None:

@@ -10,10 +10,11 @@ import pytest
 
 from spindle.knobs.catalogue import KNOBS, knob
 from spindle.knobs.tuned import RANGES, elevators_of
+from spindle.store import open_store
 from spindle.tune.levels import parsed, spaced
 from tests.program import Ended, ended, spindle, started
 from tests.queue import Queue
-from tests.tune.killed import LOAD, TUNER, killed, on_loop, points, search, twice
+from tests.tune.killed import LOAD, TOLERATED, TUNER, killed, on_loop, points, search, twice
 from tests.workbench import Workbench
 
 FEW = ("--trials", "8", "--confirm", "4", "-q")
@@ -49,12 +50,86 @@ def test_the_page_has_decision_changes_trials_and_the_way_back(tune: Callable[..
     assert sum(one["stage"] == "confirm" for one in found["trials"]) == 8
 
 
+def test_the_report_of_a_search_tells_its_story(tune: Callable[..., Ended], tmp_path: Path) -> None:
+    knobs = ("--only", "--knob", "array.layout=n2,f2", "--knob", "nr_requests=64,128", "--set", "options.seconds=1")
+    decided = tune("six-sata-raid10", "randomio", *knobs, *FEW, "--json").json
+
+    def report(form: str) -> Ended:
+        return spindle("report", "campaign:tune", "--format", form, "--store", str(tmp_path / "store.db"), cwd=tmp_path)
+
+    found = {section["key"]: section for section in report("json").json["sections"]}
+    assert list(found)[:3] == ["decision", "influences", "search"]
+    charts = {each["key"]: each for one in found.values() for each in one["blocks"] if "specification" in each}
+    assert [len(charts["trials"]["sheet"]["rows"])] == [len(decided["trials"])]
+    confirmed = {row[0]: float(row[2]) for row in charts["beside"]["sheet"]["rows"]}
+    assert confirmed["best"] / confirmed["start"] - 1 == pytest.approx(decided["change"], abs=0.002)
+    drawn = [panel["title"]["text"] for panel in charts["curves"]["specification"]["vconcat"]]
+    assert drawn == [one["name"] for one in decided["influences"] if not one["flat"]]
+    assert "the best is" not in report("txt").out, "the best observed trials are no finding"
+    page = report("html")
+    assert page.status == 0, page.err
+    assert "write these settings into its file" in page.out
+
+
 def test_settings_that_do_nothing_are_kept(tune: Callable[..., Ended]) -> None:
     done = tune(
         "one-nvme", "randomio", "--only", "--knob", "nr_requests=512,1024", "--set", "options.seconds=0.1", *FEW
     )
     assert done.status == 0, done.err
     assert done.out.startswith("tune: keep what you have\n")
+
+
+SHORT = ("--only", "--knob", "options.depth=1..8", "--set", "options.seconds=0.1", "--trials", "4", "--confirm", "3")
+UNFIT = {
+    "larger than the target": ("options.size=2MiB", "1048576 bytes of the target hold no request of 2097152 bytes"),
+    "not of whole blocks": ("options.size=100", "a request size of 100 bytes is not a multiple of"),
+}
+
+
+@pytest.mark.parametrize(
+    ("target", "why"),
+    [
+        ("file", "larger than the target"),
+        ("file", "not of whole blocks"),
+        ("null:1MiB", "larger than the target"),
+        ("one-sata", "not of whole blocks"),
+    ],
+)
+def test_a_load_that_the_target_cannot_take_ends_the_search_at_once(
+    tune: Callable[..., Ended], tmp_path: Path, target: str, why: str
+) -> None:
+    change, words = UNFIT[why]
+    if target == "file":
+        (tmp_path / "file").write_bytes(b"\1" * (1 << 20))
+    done = tune(target, "seeker", "--set", change, *SHORT)
+    assert (done.status, done.out) == (2, ""), done.err
+    assert words in done.complaint
+    with open_store(tmp_path / "store.db") as store:
+        trials = store.campaigns.trials("tune")
+    assert [one.attempts for one in trials if one.attempts] == [1], "no trial is made again"
+
+
+def test_a_search_goes_round_settings_that_do_not_fit(tune: Callable[..., Ended], tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"\1" * (1 << 20))
+    short = ("--set", "options.seconds=0.1", "--set", f"trials.tolerate={TOLERATED}")
+    done = tune("file", "seeker", "--only", "--knob", "options.size=4KiB,2MiB", *short, *FEW, "--json")
+    assert done.status == 0, done.err
+    found = json.loads(done.out)
+    assert found["decision"] in ("keep", "better")
+    unfit = [one for one in found["trials"] if one["levels"]["options.size"] == "2MiB"]
+    assert {one["state"] for one in unfit} == {"failed"}
+    assert {one["state"] for one in found["trials"] if one not in unfit} == {"done"}
+
+
+def test_a_search_whose_load_always_fails_ends_after_its_first_trials(
+    tune: Callable[..., Ended], tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_bytes(b"\1" * (1 << 20))
+    plan = tune("file", "seeker", *SHORT, "--plan").out
+    (tmp_path / "plan.toml").write_text('setup = [["false"]]\n' + plan)
+    done = spindle("campaign", "run", "plan.toml", "--store", str(tmp_path / "store.db"), cwd=tmp_path)
+    assert done.status == 1
+    assert "the first 2 trials were given up; trial 1: setup `false`: exit status 1" in done.err
 
 
 SAME = ("decision", "sentence", "reason", "winner", "trials", "change")

@@ -89,6 +89,12 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// True if the load does not fit the target or this machine: it would be refused again each time.
+    #[must_use]
+    pub fn is_misfit(&self) -> bool {
+        !matches!(self, Self::System { .. } | Self::WorkerPanicked { .. })
+    }
+
     pub(crate) fn system(what: impl Into<String>, error: &io::Error) -> Self {
         Self::System {
             what: what.into(),

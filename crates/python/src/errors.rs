@@ -4,6 +4,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::import_exception;
 use pyo3::prelude::*;
 use serde::Serialize;
+use spindle_engine::EngineError;
 
 // Python defines them, below the same root as all others.
 import_exception!(spindle.base.errors, ConfigError);
@@ -14,7 +15,17 @@ pub(crate) fn config(error: impl std::fmt::Display) -> PyErr {
     ConfigError::new_err(error.to_string())
 }
 
-/// An error of the engine as Python's.
+/// An error of a load as Python's: a workload or an option that this target or machine cannot take is as wrong as one
+/// that cannot be read.
+pub(crate) fn load(error: EngineError) -> PyErr {
+    if error.is_misfit() {
+        config(error)
+    } else {
+        run(error)
+    }
+}
+
+/// A failure of the core as Python's.
 pub(crate) fn run(error: impl std::fmt::Display) -> PyErr {
     RunError::new_err(error.to_string())
 }

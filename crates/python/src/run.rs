@@ -53,7 +53,7 @@ impl Run {
         let written = written.map(|written| Arc::clone(&written.0));
         py.detach(|| spindle_engine::Run::start_after(&workload.0, files, options, written))
             .map(Self)
-            .map_err(errors::run)
+            .map_err(errors::load)
     }
 
     #[staticmethod]
@@ -75,7 +75,7 @@ impl Run {
         };
         py.detach(|| spindle_engine::Run::start_null(&workload.0, target, options))
             .map(Self)
-            .map_err(errors::run)
+            .map_err(errors::load)
     }
 
     fn progress(&self) -> PyResult<String> {

@@ -27,7 +27,7 @@ from spindle.campaign.scratch import check_tools
 from spindle.campaign.source import read_plan
 from spindle.campaign.trial import SettingNotInForce, TrialResult, workshop
 from spindle.host.errors import DeviceHeld as HeldByOthers
-from spindle.host.errors import Refusal, TargetError
+from spindle.host.errors import Refusal, TargetError, WrongTarget
 from spindle.host.guard import StreamAccess, same_device
 from spindle.host.signals import Stopped
 from spindle.host.trusted import check_chosen
@@ -346,10 +346,17 @@ class _Run:
         """Trials that a search asks for; those that were stored before a stop come first."""
         self._planned = [self._order_trial(one) for one in self.held.trials()]
         yield
+        self._check_any_worked()
         while batch := schedule.next([self._steps[number] for number in sorted(self._steps)]):
             self.held.extend(_steps(batch))
             self._planned = [self._order_trial(one) for one in self.held.trials()]
             yield
+
+    def _check_any_worked(self) -> None:
+        """A search whose first trials were all given up has nothing to go by. Raises RunFailed."""
+        if self._steps and all(one.value is None for one in self._steps.values()):
+            first = self.held.trials()[0]
+            raise RunFailed(f"the first {len(self._steps)} trials were given up; trial {first.number}: {first.reason}")
 
     def _order_trial(self, trial: Trial) -> order.Trial:
         return order.Trial(self._prepared(trial).cell, trial.block)
@@ -370,15 +377,13 @@ class _Run:
             done = work()
         except HeldByOthers as error:
             self._reject(trial, "failed", str(error), None, again=again)
-        except (
-            KnobRefusal
-        ) as error:  # nothing is left changed; the start's own settings are never refused by the kernel
-            if self.ready.plan.search is None or key_of(trial.cell) == self._start:
+        except (KnobRefusal, _core.ConfigError) as error:  # nothing is left changed
+            if not self._is_explored(trial):
                 raise
             self._reject(trial, "failed", str(error), None, again=False)
-        except (RemovalFailed, Refusal, KnobUsage, Usage):
+        except (RemovalFailed, Refusal, KnobUsage, WrongTarget, Usage):
             raise  # continuing would repeat it, or do harm
-        except (SettingNotInForce, _core.ConfigError) as error:
+        except SettingNotInForce as error:
             self._reject(trial, "failed", str(error), None, again=False)
         except (RunFailed, _core.RunError, TargetError) as error:
             self._reject(trial, "failed", str(error), None, again=again)
@@ -392,6 +397,10 @@ class _Run:
                 self.held.finish(trial, done.record, done.recording)
                 if self._counts:
                     self._note(trial, done.record)
+
+    def _is_explored(self, trial: Trial) -> bool:
+        """True if a search chose its settings, so that others may still do; the start's own can take the load."""
+        return self.ready.plan.search is not None and key_of(trial.cell) != self._start
 
     def _reject(self, trial: Trial, state: str, reason: str, done: TrialResult | None, *, again: bool) -> None:
         self.held.reject(

@@ -16,7 +16,9 @@ from spindle.report.document.build import build
 from spindle.report.document.entry import Entry, Plan
 from spindle.report.terminal.style import Style
 from spindle.run.errors import Usage
-from spindle.store import needs_store
+from spindle.store import Campaign, needs_store
+from spindle.store import Store as Stored
+from spindle.tune.decision import Tuning, is_search, tuning_of
 
 if TYPE_CHECKING:
     from spindle.library.stores import Selection, Store
@@ -114,7 +116,7 @@ def shaped(entries: Sequence[Entry], shape: str) -> bytes:
 
 def document_of(selections: Sequence[Selection], title: str | None = None) -> Document:
     """The report before it has a format."""
-    return build(entries_of(selections), title, plans_of(selections))
+    return build(entries_of(selections), title, plans_of(selections), searches_of(selections))
 
 
 def entries_of(selections: Sequence[Selection]) -> list[Entry]:
@@ -142,9 +144,20 @@ def entries_of(selections: Sequence[Selection]) -> list[Entry]:
 
 def plans_of(selections: Sequence[Selection]) -> list[Plan]:
     """The plans of the campaigns whose trials are selected, as the store keeps them."""
-    stores = {each.campaign: one.store for one in selections for each in one.selected if each.campaign and one.store}
-    found = [campaign for name, store in sorted(stores.items()) if (campaign := store.campaigns.find(name)) is not None]
+    found = [campaign for campaign, _ in _campaigns(selections)]
     return [Plan(name=each.name, text=each.plan, assignments=_assignments(each.detail)) for each in found]
+
+
+def searches_of(selections: Sequence[Selection]) -> list[Tuning]:
+    """The decisions of the searches whose trials are selected."""
+    every = _campaigns(selections)
+    return [tuning_of(campaign, store) for campaign, store in every if is_search(campaign)]
+
+
+def _campaigns(selections: Sequence[Selection]) -> list[tuple[Campaign, Stored]]:
+    stores = {each.campaign: one.store for one in selections for each in one.selected if each.campaign and one.store}
+    found = ((store.campaigns.find(name), store) for name, store in sorted(stores.items()))
+    return [(campaign, store) for campaign, store in found if campaign is not None]
 
 
 def _assignments(detail: Mapping[str, Any]) -> tuple[str, ...]:

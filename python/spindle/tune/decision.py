@@ -173,6 +173,14 @@ class Tuning:
         }  # fmt: skip
 
 
+def is_search(campaign: Campaign) -> bool:
+    """True if it was made by `spindle tune`, or by a plan of this kind."""
+    try:
+        return plan_of(campaign).search is not None
+    except Usage:  # of something else than a plan
+        return False
+
+
 def tuning_of(campaign: Campaign, store: Store) -> Tuning:
     """Read every trial of a search and decide. Raises Usage if the campaign is not a search."""
     plan = plan_of(campaign)

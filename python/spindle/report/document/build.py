@@ -6,21 +6,28 @@ from collections.abc import Sequence
 
 from spindle.report.charts import chunks, effects, heatmap, percentiles, predicted, seconds, spread, sweeps
 from spindle.report.charts import curves as latency_curves
-from spindle.report.document import conditions, figures, foreign
+from spindle.report.document import conditions, figures, foreign, search
 from spindle.report.document.entry import Entry, Plan
 from spindle.report.document.findings import groups_of
 from spindle.report.document.model import Block, Document, Section
 from spindle.report.document.summary import run_count, summary
 from spindle.report.document.trial import Case, cases_of, runs_of, trials_of
 from spindle.result.record import Level
+from spindle.tune.decision import Tuning
 
 
-def build(entries: Sequence[Entry], title: str | None = None, plans: Sequence[Plan] = ()) -> Document:
+def build(
+    entries: Sequence[Entry],
+    title: str | None = None,
+    plans: Sequence[Plan] = (),
+    searches: Sequence[Tuning] = (),
+) -> Document:
     """Build the report. The same entries give the same document: it does not depend on the clock or this machine."""
     trials = trials_of(entries)
     cases = cases_of(trials)
     curves = sweeps.sweeps_of(entries, cases)
-    groups = groups_of(cases)
+    searched = {one.campaign.name for one in searches}  # whose best observed settings are no finding
+    groups = groups_of(cases_of([one for one in trials if one.entry.campaign not in searched]))
     targets = latency_curves.charts(latency_curves.curves_of(entries), latency_curves.searches_of(entries))
     names = conditions.names_of(entries, cases)
     sections: list[tuple[str, str, Sequence[Block]]] = [
@@ -42,11 +49,13 @@ def build(entries: Sequence[Entry], title: str | None = None, plans: Sequence[Pl
         ),
         ("repeat", "How to repeat it", conditions.commands(entries, names, plans)),
     ]
+    parts = [Section(key, heading, blocks) for key, heading, blocks in sections if blocks]
+    parts[0:0] = search.sections(searches, entries)
     return Document(
         title=title or _title(entries, cases),
         about=_about(entries),
         level=max((entry.record.level for entry in entries), key=lambda level: level.rank, default=Level.OK),
-        sections=[Section(key, heading, blocks) for key, heading, blocks in sections if blocks],
+        sections=parts,
     )
 
 

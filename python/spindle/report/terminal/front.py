@@ -20,6 +20,12 @@ def of_front(found: Tuning, style: Style) -> list[str]:
     """The choices; nothing if there are none."""
     if not found.front:
         return []
+    lines = table(*front_table(found), style)
+    return [*lines, *style.wrap(legend(found.front)), *_plot(found, style)]
+
+
+def front_table(found: Tuning) -> tuple[list[Column], list[list[str]]]:
+    """Columns and rows of the choices."""
     scales = [scale_of(metric(name)) for name, _ in found.objectives]
     columns = [Column("choice", words=True)]
     for head, _ in scales:
@@ -32,10 +38,7 @@ def of_front(found: Tuning, style: Style) -> list[str]:
             row += [units.significant(one.means[at] / scale), _change(one.differences[at]) if one.differences else "-"]
         moved = ", ".join(f"{name} {level}" for name, level in found.moved(one.levels).items()) or "nothing"
         rows.append([*row, moved])
-    lines = table(columns, rows, style)
-    legend = [words for sign, words in _LEGEND.items() if any(mark.endswith(sign) for mark in marks(found.front))]
-    lines += style.wrap(" ".join([*legend, "In brackets: intervals that have 95 % together."]))
-    return [*lines, *_plot(found, style)]
+    return columns, rows
 
 
 def marks(front: Sequence[FrontPoint]) -> list[str]:
@@ -47,6 +50,12 @@ def marks(front: Sequence[FrontPoint]) -> list[str]:
         sign = " x" if one.beaten else "" if one.gains or one.is_start else " ="
         found.append(name + sign)
     return found
+
+
+def legend(front: Sequence[FrontPoint]) -> str:
+    """The signs of the table."""
+    used = [words for sign, words in _LEGEND.items() if any(mark.endswith(sign) for mark in marks(front))]
+    return " ".join([*used, "In brackets: intervals that have 95 % together."])
 
 
 _LEGEND = {

@@ -17,6 +17,9 @@ from spindle.stats.names import metric
 from spindle.tune.decision import BoundCheck, Tuning
 from spindle.tune.space import Dimension
 
+Table = tuple[list[Column], list[list[str]]]
+"""Columns and rows."""
+
 SHOWN_TRIALS = 12
 """Trials shown: the first ones of the story are in the store."""
 
@@ -53,14 +56,14 @@ def of_tuning(found: Tuning, style: Style, undo: str = "") -> list[str]:
     lines = style.headline(f"{found.campaign.name}: {found.sentence}")
     if found.reason:
         lines += style.wrap(f"{found.reason[:1].upper()}{found.reason[1:]}.")
-    lines += style.wrap(_compared(found)) if not found.objectives else style.wrap(_counted(found))
+    lines += style.wrap(compared(found)) if not found.objectives else style.wrap(counted(found))
     lines += ["", *of_front(found, style)] if found.front else []
     if found.changes:
-        lines += ["", *_changes(found.changes, style)]
+        lines += ["", *table(*change_table(found), style)]
     elif found.winner is not None and found.state == "keep":
-        lines += ["", *style.wrap(f"not recommended: {_words(found.moved(found.winner)) or 'no change'}")]
-    lines += [line for one in found.bounds for line in style.wrap(_bound(one, found))]
-    lines += [line for one in found.dropped for line in style.wrap(f"dropped, two modes: {_words(found.moved(one))}")]
+        lines += ["", *style.wrap(f"not recommended: {words_of(found.moved(found.winner)) or 'no change'}")]
+    lines += [line for one in found.bounds for line in style.wrap(bound_words(one))]
+    lines += [line for one in found.dropped for line in style.wrap(f"dropped, two modes: {words_of(found.moved(one))}")]
     if found.influences:
         lines += ["", *_influences(found, style), *_curves(found, style)]
     lines += ["", *_trials(found, style)]
@@ -69,37 +72,42 @@ def of_tuning(found: Tuning, style: Style, undo: str = "") -> list[str]:
     return lines
 
 
-def _compared(found: Tuning) -> str:
+def compared(found: Tuning) -> str:
+    """The goal at the start and with the best settings, and the number of trials."""
     shown = metric(found.metric)
     head, scale = scale_of(shown)
     difference = found.difference
-    counted = _counted(found)
+    done = counted(found)
     if difference is None:
-        return f"{head}; {counted}"
+        return f"{head}; {done}"
     sure = f"{100 * difference.confidence:g} % interval"
     return (
         f"{head}: {units.significant(difference.mean_a / scale)} at the start, "
         f"{units.significant(difference.mean_b / scale)} with the best settings, in {difference.trials_b} fresh trials "
-        f"of each in turns ({sure}); {counted} in all"
+        f"of each in turns ({sure}); {done} in all"
     )
 
 
-def _counted(found: Tuning) -> str:
+def counted(found: Tuning) -> str:
+    """`56 trials, 1 given up`."""
     done = sum(one.state == "done" for one in found.trials)
     given_up = sum(one.state in ("failed", "invalid") for one in found.trials)
     return f"{done} trials" + (f", {given_up} given up" if given_up else "")
 
 
-def _changes(changes: Mapping[str, tuple[str, str]], style: Style) -> list[str]:
+def change_table(found: Tuning) -> Table:
+    """The recommended settings beside those of the start."""
     columns = [Column("setting", words=True), Column("start", words=True), Column("best", words=True)]
-    return table(columns, [[name, before, after] for name, (before, after) in changes.items()], style)
+    return columns, [[name, before, after] for name, (before, after) in found.changes.items()]
 
 
-def _words(levels: Mapping[str, str]) -> str:
+def words_of(levels: Mapping[str, str]) -> str:
+    """`scheduler none, nr_requests 32`."""
     return ", ".join(f"{name} {level}" for name, level in levels.items())
 
 
-def _bound(one: BoundCheck, found: Tuning) -> str:
+def bound_words(one: BoundCheck) -> str:
+    """A bound, and whether it holds."""
     head, scale = scale_of(metric(one.metric))
     ends = f"{units.significant(one.low / scale)} to {units.significant(one.high / scale)}"
     return f"bound {one.text}: {'holds' if one.holds else 'is not sure to hold'} ({head} {ends})"
@@ -107,20 +115,33 @@ def _bound(one: BoundCheck, found: Tuning) -> str:
 
 def _influences(found: Tuning, style: Style) -> list[str]:
     """The gain of the best level over the worst."""
-    known = [one for one in found.influences if not one.is_flat]
+    columns, rows = influence_table(found)
+    lines = style.wrap(f"{influence_words(found)}:")
+    lines += table(columns, rows, style) if rows else ["  none was shown to matter"]
+    return lines + [line for words in left_over(found) for line in style.wrap(words)]
+
+
+def influence_words(found: Tuning) -> str:
+    """How to read the table of influences."""
     has_model = found.plan.search is not None and found.plan.search.prior is not None
     basis = "; where no trial was made, as the model expects" if has_model else ""
-    lines = style.wrap(f"the best level against the worst, in the mean over the other settings{basis}:")
+    return f"the best level against the worst, in the mean over the other settings{basis}"
+
+
+def influence_table(found: Tuning) -> Table:
+    """The settings that matter."""
     columns = [Column("setting", words=True), Column("best", words=True), Column("worst", words=True), Column("gain"),
                Column("95 % interval")]  # fmt: skip
-    rows = [[one.name, one.best, one.worst, _gain(one.gain, found), _interval(one, found)] for one in known]
-    lines += table(columns, rows, style) if rows else ["  none was shown to matter"]
-    if flat := [one.name for one in found.influences if one.is_flat]:
-        lines += style.wrap(f"not shown to matter: {listed(flat)}")
+    known = [one for one in found.influences if not one.is_flat]
+    return columns, [[one.name, one.best, one.worst, _gain(one.gain, found), _interval(one, found)] for one in known]
+
+
+def left_over(found: Tuning) -> list[str]:
+    """The settings that were not shown to matter, and the levels that no trial had."""
+    flat = [one.name for one in found.influences if one.is_flat]
     untried = [f"{one.name} {', '.join(one.untried)}" for one in found.influences if one.untried]
-    if untried:
-        lines += style.wrap(f"never tried: {'; '.join(untried)}")
-    return lines
+    lines = [f"not shown to matter: {listed(flat)}"] if flat else []
+    return lines + ([f"never tried: {'; '.join(untried)}"] if untried else [])
 
 
 def _gain(value: float, found: Tuning) -> str:
@@ -153,8 +174,17 @@ def _curves(found: Tuning, style: Style) -> list[str]:
 
 
 def _trials(found: Tuning, style: Style) -> list[str]:
+    columns, rows = trial_table(found)
+    lines = table(columns, rows[:SHOWN_TRIALS], style)
+    if len(rows) > SHOWN_TRIALS:
+        more = len(rows) - SHOWN_TRIALS
+        lines += style.wrap(f"... and {more} more; `spindle campaign show {found.campaign.name}` has every combination")
+    return lines
+
+
+def trial_table(found: Tuning) -> Table:
+    """Every trial, in order."""
     head, scale = scale_of(metric(found.metric))
-    shown = found.trials[:SHOWN_TRIALS]
     columns = [Column("trial"), Column("block"), Column("stage", words=True), Column(head),
                Column("changed from the start", words=True)]  # fmt: skip
     rows = [
@@ -163,12 +193,8 @@ def _trials(found: Tuning, style: Style) -> list[str]:
             str(one.block),
             str(one.stage),
             units.significant(one.value / scale) if one.value is not None and one.state == "done" else one.state,
-            _words(found.moved(one.levels)) or "nothing",
+            words_of(found.moved(one.levels)) or "nothing",
         ]
-        for one in shown
+        for one in found.trials
     ]
-    lines = table(columns, rows, style)
-    if len(found.trials) > len(shown):
-        more = len(found.trials) - len(shown)
-        lines += style.wrap(f"... and {more} more; `spindle campaign show {found.campaign.name}` has every combination")
-    return lines
+    return columns, rows
