@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 import spindle
 from spindle.report.terminal.style import Style
 from tests.program import Ended
+from tests.program import spindle as spindle_of
 from tests.workbench import Workbench
 
 Invoke = Callable[..., Ended]
@@ -54,6 +56,24 @@ def test_viewers_fit_until_the_server_is_busy_all_the_time(here: Path, ability: 
     found = spindle.assess(machine(here), "video", streams=round(most / ability))
     assert found.answer == answer
     assert found.margin.value == pytest.approx(ability, rel=0.05)
+
+
+def test_an_assessment_is_stored_and_its_report_says_the_answer_and_repeats_it(
+    here: Path,
+) -> None:
+    store = str(here / "store.db")
+    need = ("--for", "video", "--streams", "30", "--bit-rate", "12Mbit/s")
+    done = spindle_of("assess", "one-sata", *need, "--store", store, "--tag", "films", "--json", "-q", cwd=here)
+    assert done.status == 1, done.err
+    page = spindle_of("report", "tag:films", "--store", store, cwd=here)
+    assert f"one-sata for video: {done.json['answer']}: {done.json['reason']}" in page.out.replace("\n", " ")
+    assert "\ntimes the need  " in page.out
+    assert "requests/s" not in page.out.partition("\nVerdicts\n")[0]
+    command = next(line.strip() for line in page.out.splitlines() if "spindle assess" in line)
+    again = spindle_of(*shlex.split(command)[1:], "--json", "-q", cwd=here)
+    assert [again.json[key] for key in ("search", "margin", "answer")] == [
+        done.json[key] for key in ("search", "margin", "answer")
+    ]
 
 
 def test_a_stream_that_waits_for_others_is_named_and_holds_alone(here: Path) -> None:

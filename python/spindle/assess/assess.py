@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from msgspec import structs
+
 from spindle.assess.answer import answer_of, caveats_of, margin_of
 from spindle.assess.assessment import Answer, Assessment, Bottleneck, Drives, Number
 from spindle.assess.bottleneck import Excess, bottleneck
@@ -12,7 +14,7 @@ from spindle.assess.drives import drives_enough
 from spindle.assess.margin import NeedSearch, too_much
 from spindle.assess.need import LOG_SHARE, MODELLED_REQUESTS, Need
 from spindle.base.commands import given, shell
-from spindle.result.record import TargetRecord
+from spindle.result.record import Level, TargetRecord, Verdict
 from spindle.run import order
 from spindle.run.consent import NO_CONSENT, Consent
 from spindle.run.order import Order
@@ -22,6 +24,8 @@ from spindle.run.targets.modelled import MachineTarget
 from spindle.run.watch import Watch
 
 MIB = 1 << 20
+NEED = "need"
+"""Check of the verdict with the answer."""
 
 
 def assess(
@@ -32,9 +36,9 @@ def assess(
     consent: Consent = NO_CONSENT,
     preflight_options: PreflightOptions = AS_IT_IS,
     findings: Callable[[], Sequence[str]] = tuple,
-) -> Assessment:
-    """Offer the load of the need, search for the largest multiple, and answer. `findings`: problems of the block
-    stack, each in a line. Raises errors of one line each.
+) -> tuple[Assessment, TargetRecord]:
+    """Offer the load of the need, search for the largest multiple, and answer; the record of the search has the answer
+    as a verdict. `findings`: problems of the block stack, each in a line. Raises errors of one line each.
     """
     if target.is_modelled:
         need = replace(need, requests=MODELLED_REQUESTS)
@@ -59,7 +63,7 @@ def assess(
     at_need = [runs[run] for run in point.runs] if (point := record.search.at(1.0)) is not None else []
     answer, reason = answer_of(record.search, at_need, limit)
     drives = drives_enough(target, need, watch) if answer == "no" and isinstance(target, MachineTarget) else None
-    return Assessment(
+    found = Assessment(
         purpose=need.purpose.name,
         workload=need.purpose.preset,
         target=record.target,
@@ -74,6 +78,24 @@ def assess(
         caveats=caveats_of(at_need),
         search=record.search,
         runs=record.runs,
+    )
+    return found, structs.replace(record, verdicts=[verdict_of(found)])
+
+
+def verdict_of(found: Assessment) -> Verdict:
+    """The answer as the verdict of its record."""
+    margin = found.margin
+    known = {"margin": margin.value, "least": margin.least, "most": margin.most}
+    known |= {each.key: each.value for each in found.need}
+    steps = [
+        words for words in (found.bottleneck.words if found.bottleneck is not None else "", *found.next_steps) if words
+    ]
+    return Verdict(
+        check=NEED,
+        level=Level.OK if found.answer == "yes" else Level.WARN,
+        evidence=f"{found.purpose}: {found.answer}: {found.reason}",
+        advice="; ".join(steps),
+        numbers={name: value for name, value in known.items() if value is not None},
     )
 
 

@@ -7,19 +7,18 @@ alone as well: it shows if the other streams are the reason.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from spindle import _core
 from spindle.assess.need import LOG_SHARE, Need
 from spindle.base import units
-from spindle.result.record import RunRecord, TargetRecord, Tool
+from spindle.result.record import RunRecord, TargetRecord
 from spindle.result.search import TargetPoint, TargetSearch
 from spindle.result.starved import clients
 from spindle.run import latency_search, openloop
 from spindle.run.errors import Usage
 from spindle.run.resolve import ResolvedWorkload
 from spindle.run.runner import LoadRunner, Measurer
-from spindle.run.searching import with_ramp
+from spindle.run.searching import target_record, with_ramp
 
 CLIMB = 1.5
 MOST_TIMES = 16.0
@@ -61,17 +60,7 @@ class NeedSearch:
         if failed is not None and stream is not None and len(self.need.streams) > 1 and not _is_stopped(runs):
             self.alone = run_alone(opened, self.need, region, stream, failed.value)
             runs += self.alone.runs
-        return TargetRecord(
-            id=run_id,
-            started=started,
-            tool=Tool(version=_core.__version__),
-            workload=resolved.spec,
-            request=resolved.request,
-            target=opened.target(resolved.spec),
-            search=found.search,
-            runs=runs,
-            verdicts=[],
-        )
+        return target_record(opened, resolved, (run_id, started), replace(found, runs=runs), verdicts=[])
 
 
 def _is_stopped(runs: list[RunRecord]) -> bool:

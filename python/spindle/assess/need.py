@@ -206,6 +206,15 @@ def need_of(
     return need
 
 
+def words_of(purpose: Purpose, numbers: Mapping[str, float]) -> dict[str, str]:
+    """The numbers of a need as `need_of` takes them."""
+    found = {each.key: f"{numbers[each.key]:.12g}{_UNIT[each.kind]}" for each in purpose.amounts if each.key in numbers}
+    return found | {each.key: f"{numbers[each.key]:.0f}ns" for each in purpose.limits if each.key in numbers}
+
+
+_UNIT = {"number": "", "bytes": "", "bits": "bit/s"}
+
+
 def _refuse_others(purpose: Purpose, given: Mapping[str, object]) -> None:
     for key in given:
         if key not in purpose.keys:

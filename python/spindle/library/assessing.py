@@ -13,7 +13,9 @@ from spindle.library.arguments import public
 from spindle.library.options import consent_of, preflight_of
 from spindle.library.session import Progress, watched
 from spindle.library.shown import Printable
+from spindle.library.stores import Store, keeping
 from spindle.report.terminal.style import Style
+from spindle.result.record import Record
 from spindle.run.consent import Consent
 from spindle.run.preparation import PreflightOptions
 from spindle.run.targets import parse
@@ -72,6 +74,8 @@ def assess(
     quiet_machine: bool = False,
     sync: Literal["target", "machine"] = "target",
     drop_caches: bool = False,
+    store: Store | str | os.PathLike[str] | bool | None = None,
+    tags: Sequence[str] = (),
     progress: Progress = False,
 ) -> Assessment:
     """Find out if storage is good enough for a purpose: yes, no or cannot say, with the margin.
@@ -82,7 +86,7 @@ def assess(
     `seconds`: length of the run at the need; the other runs take half of it.
 
     A load that writes writes to a file that is made in a folder and removed at the end, or to a device that `erase`
-    names. The rest is as of `spindle.run`. Raises `spindle.Error`.
+    names. `store`, `tags`: keep the search with its answer. The rest is as of `spindle.run`. Raises `spindle.Error`.
     """
     given = {
         "tps": tps,
@@ -99,24 +103,27 @@ def assess(
         "read_p99": read_p99,
         "write_p99": write_p99,
     }
-    return assessed(
-        os.fspath(target),
-        purpose,
-        given,
-        seconds=seconds,
-        data=data,
-        consent=consent_of(erase, erase_signature, erase_stacked, erase_shared, confirm),
-        preflight_options=preflight_of(
-            strict=strict, sync=sync, drop_caches=drop_caches, wait_idle=wait_idle, quiet_machine=quiet_machine
-        ),
-        progress=progress,
-    )
+    with keeping(store, tags) as keep:
+        return assessed(
+            os.fspath(target),
+            purpose,
+            given,
+            keep,
+            seconds=seconds,
+            data=data,
+            consent=consent_of(erase, erase_signature, erase_stacked, erase_shared, confirm),
+            preflight_options=preflight_of(
+                strict=strict, sync=sync, drop_caches=drop_caches, wait_idle=wait_idle, quiet_machine=quiet_machine
+            ),
+            progress=progress,
+        )
 
 
 def assessed(
     target: str,
     purpose: str,
     given: Mapping[str, object],
+    keep: Callable[[Record], None],
     *,
     seconds: float | None,
     data: str | int | None,
@@ -124,11 +131,11 @@ def assessed(
     preflight_options: PreflightOptions,
     progress: Progress,
 ) -> Assessment:
-    """The same with options as the command line has them. Raises `spindle.Error`."""
+    """The same with options as the command line has them; `keep` takes the record. Raises `spindle.Error`."""
     need = need_of(purpose, given, seconds, data)
     place = parse(target)
     with watched(progress) as watch:
-        found = assessing.assess(
+        found, record = assessing.assess(
             place,
             need,
             watch,
@@ -136,6 +143,7 @@ def assessed(
             preflight_options=preflight_options,
             findings=lambda: _findings(target),
         )
+    keep(record)
     return Assessment(**{name: getattr(found, name) for name in found.__struct_fields__})
 
 

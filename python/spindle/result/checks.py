@@ -93,6 +93,7 @@ CHECKS: dict[str, Check] = {
         Check("knee", "throughput still grew at the end of the sweep", _SEARCH),
         Check("curve", "the open-loop curve ends before saturation", _SEARCH),
         Check("monotone", "a bound failed at a smaller load than one at which all bounds held", _SEARCH),
+        Check("need", "`spindle assess`: the target takes the load of the need", _SEARCH),
         Check("undecided", "points of the search are too near to a bound", _SEARCH),
         Check("imported", "the conditions are unknown: another tool measured", _OTHER),
         Check("since-boot", "the figures are those since the machine started", _OTHER),

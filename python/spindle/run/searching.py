@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from spindle import _core
-from spindle.result.record import CurveRecord, KneeRecord, Record, TargetRecord, Tool
+from spindle.result.record import CurveRecord, KneeRecord, Record, TargetRecord, Tool, Verdict
 from spindle.run import curve, knee, latency_search
 from spindle.run.engine import EngineOptions
 from spindle.run.errors import Usage
@@ -61,17 +61,29 @@ class FindTarget:
         """Search. Raises Usage."""
         run_id, started = opened.identity(resolved, repr(self))
         found = latency_search.search(opened, with_ramp(resolved), self.wanted)
-        return TargetRecord(
-            id=run_id,
-            started=started,
-            tool=Tool(version=_core.__version__),
-            workload=resolved.spec,
-            request=resolved.request,
-            target=opened.target(resolved.spec),
-            search=found.search,
-            runs=found.runs,
-            verdicts=latency_search.verdicts(found.search),
-        )
+        return target_record(opened, resolved, (run_id, started), found, latency_search.verdicts(found.search))
+
+
+def target_record(
+    opened: LoadRunner,
+    resolved: ResolvedWorkload,
+    identity: tuple[str, str],
+    found: latency_search.SearchResult,
+    verdicts: list[Verdict],
+) -> TargetRecord:
+    """The record of a search along one axis; `identity`: its id and start."""
+    run_id, started = identity
+    return TargetRecord(
+        id=run_id,
+        started=started,
+        tool=Tool(version=_core.__version__),
+        workload=resolved.spec,
+        request=resolved.request,
+        target=opened.target(resolved.spec),
+        search=found.search,
+        runs=found.runs,
+        verdicts=verdicts,
+    )
 
 
 @dataclass(frozen=True)

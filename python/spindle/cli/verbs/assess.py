@@ -11,6 +11,7 @@ from spindle.cli.exits import Exit, failed
 from spindle.cli.options.consent import consent_of, consent_options
 from spindle.cli.options.needs import need_options
 from spindle.cli.options.preflight import preflight_of, preflight_options
+from spindle.cli.options.storing import store_options, stored_by
 from spindle.cli.options.targets import TARGET
 from spindle.cli.output import json_option, put_lines
 
@@ -26,6 +27,7 @@ from spindle.cli.output import json_option, put_lines
 )
 @consent_options
 @preflight_options
+@store_options
 @json_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def command(
@@ -44,11 +46,12 @@ def command(
     from spindle.library.assessing import assessed
     from spindle.report.terminal.style import style_of
 
-    consent, preflight = consent_of(values), preflight_of(values)
+    consent, preflight, keeping = consent_of(values), preflight_of(values), stored_by(values)
     found = assessed(
         target,
         purpose,
         values,
+        keeping.keep if keeping is not None else lambda record: None,
         seconds=seconds,
         data=data,
         consent=consent,

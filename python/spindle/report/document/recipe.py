@@ -9,6 +9,9 @@ import msgspec
 from msgspec.structs import replace
 
 from spindle import _core
+from spindle.assess.assess import NEED
+from spindle.assess.need import words_of
+from spindle.assess.purpose import PURPOSES
 from spindle.base.commands import given, option, shell, switched_off
 from spindle.base.units import exact_size
 from spindle.result.record import (
@@ -52,6 +55,8 @@ def recipe_of(record: Record) -> Recipe | None:
             return _run(first, record.workload, record.request, varied=record.varied)
         case KneeRecord(runs=[first, *_]) if first.workload.streams:
             return _run(first, first.workload, None, tuple(given(find_knee=True)))
+        case TargetRecord(search=search) if search.variable == "need":
+            return _assess(record)
         case TargetRecord(runs=[first, *_], search=search) if first.workload.streams:
             return _run(first, record.workload, record.request, (*_target_options(search), *_spacing(record)))
         case CurveRecord(runs=[first, *_], curve=curve) if first.workload.streams:
@@ -60,6 +65,19 @@ def recipe_of(record: Record) -> Recipe | None:
             return Recipe(shell("spindle", "quick", target.asked))
         case _:
             return None
+
+
+def _assess(record: TargetRecord) -> Recipe | None:
+    """None: without the need, or of a machine that the catalogue does not have."""
+    answer = next((one for one in record.verdicts if one.check == NEED), None)
+    purpose = next((one for one in PURPOSES.values() if one.preset == record.workload.name), None)
+    target, machine = record.target, record.target.detail.get("machine")
+    if answer is None or purpose is None or (isinstance(machine, str) and not _in_catalogue(target.asked, machine)):
+        return None
+    words = [*given(**{"for": purpose.name, **words_of(purpose, answer.numbers)})]
+    if target.traits.is_device and record.workload.writes:
+        words += given(erase=target.asked)
+    return Recipe(shell("spindle", "assess", target.asked, *words))
 
 
 def _run(

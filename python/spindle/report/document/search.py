@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from spindle.base.commands import given, shell
 from spindle.report.charts import search as charts
 from spindle.report.document.entry import Entry
 from spindle.report.document.model import Block, Chart, Paragraph, Section, Sheet
@@ -60,9 +61,9 @@ def _way_back(found: Tuning, entries: Sequence[Entry]) -> Iterator[Paragraph]:
     if any(run.target.traits.is_modelled for run in own):
         yield Paragraph("A modelled machine has nothing to set: write these settings into its file.")
     else:
+        command = shell("spindle", "tune", *given(resume=name, apply=True))
         yield Paragraph(
-            f"The search put everything back. `spindle tune --resume {name} --apply` sets the best settings, and "
-            "`spindle restore` undoes that."
+            f"The search put everything back. `{command}` sets the best settings, and `spindle restore` undoes that."
         )
 
 

@@ -23,6 +23,7 @@ from spindle.result.record import (
     RunRecord,
     SearchRecord,
     TargetRecord,
+    Verdict,
 )
 
 MOST_KNEES = 4
@@ -112,6 +113,10 @@ def _knees(sweeps: Sequence[Sweep]) -> Iterator[Paragraph]:
 def _searches(entries: Sequence[Entry]) -> Iterator[Paragraph]:
     for entry in entries:
         match entry.record:
+            case TargetRecord(verdicts=[Verdict(check="need") as answer]) as record:
+                yield Paragraph(
+                    f"{record.target.asked} for {answer.evidence}.", answer.level if answer.advice else None
+                )
             case TargetRecord(search=search, runs=[first, *_]):
                 yield Paragraph(f"{first.workload.name} on {first.target.place}: {_lower(' '.join(sentences(search)))}")
             case CurveRecord(curve=curve, runs=[first, *_]):

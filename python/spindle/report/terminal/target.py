@@ -9,6 +9,7 @@ from spindle.report.terminal.style import Style
 from spindle.report.terminal.table import Column, table
 from spindle.result.search import Bound, BoundCheck, TargetPoint, TargetSearch
 
+_HEADS = {"depth": "outstanding", "rate": "asked IOPS", "need": "times the need"}
 MARKS = {"held": "o", "failed": "x", "undecided": "?"}
 
 
@@ -31,7 +32,7 @@ def page(search: TargetSearch, style: Style) -> list[str]:
 
 def table_of(search: TargetSearch) -> tuple[list[Column], list[list[str]]]:
     """Return one row per point."""
-    heads = ["outstanding" if search.variable == "depth" else "asked IOPS", "IOPS", "MB/s", "mean ms"]
+    heads = [_HEADS[search.variable], "IOPS", "MB/s", "mean ms"]
     for bound in search.bounds:
         heads += [f"{bound.figure} ms", "over %" if bound.percentile is not None else "interval ms"]
     columns = [*(Column(head) for head in heads), Column("runs"), Column("", words=True)]
@@ -39,7 +40,7 @@ def table_of(search: TargetSearch) -> tuple[list[Column], list[list[str]]]:
 
 
 def _row(search: TargetSearch, point: TargetPoint) -> list[str]:
-    cells = [plain(point.value) if search.variable == "rate" else f"{point.value:.0f}"]
+    cells = [f"{point.value:.0f}" if search.variable == "depth" else plain(point.value)]
     cells += [plain(point.iops), plain(point.bytes_per_s / 1e6), plain(point.mean_latency_ns / 1e6)]
     for bound, seen in zip(search.bounds, point.checks, strict=True):
         cells += ["" if seen.latency_ns is None else plain(seen.latency_ns / 1e6), _interval(bound, seen)]
@@ -99,7 +100,13 @@ def _none_held(search: TargetSearch, bounds: str) -> str:
 
 
 def _value(search: TargetSearch, point: TargetPoint) -> str:
-    return f"{point.value:.0f} outstanding" if search.variable == "depth" else f"{units.count(point.value)} requests/s"
+    match search.variable:
+        case "depth":
+            return f"{point.value:.0f} outstanding"
+        case "need":
+            return f"{point.value:.2f} times the need"
+        case _:
+            return f"{units.count(point.value)} requests/s"
 
 
 def _figures(search: TargetSearch, point: TargetPoint, words: str = "") -> str:
