@@ -154,6 +154,9 @@ bench-tune: $(VENV)/built $(VENV)/bench-tools ## settings that a search recommen
 bench-tune-kills: setup ## searches killed at 50 random points: settings back, no trial twice, the same decision (needs root): ARGS are passed on
 	$(BIN)/python benches/tune_kills.py $(ARGS)
 
+bench-tune-blkio: setup ## a search on a loop device whose blkio limit stands for a knob with a known best (needs root): ARGS are passed on
+	$(BIN)/python benches/tune_blkio.py $(ARGS)
+
 bench-fleet: setup $(VENV)/built $(AGENT) ## kills of agent, ssh and `spindle fleet` at 200 random points (root): ARGS are passed on
 	$(BIN)/python benches/fleet.py $(ARGS)
 

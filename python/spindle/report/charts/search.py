@@ -128,7 +128,7 @@ def gains(found: Tuning) -> Chart | None:
          "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y, "color": colour}},
         {"mark": {"type": "point", "size": 70, "filled": True}, "encoding": {"x": x, "y": y, "color": colour}},
     ]  # fmt: skip
-    columns, rows = influence_table(found)
+    columns, rows = influence_table(found, flat=True)
     words = influence_words(found)
     return Chart(
         key="influence",
@@ -137,7 +137,7 @@ def gains(found: Tuning) -> Chart | None:
         specification=parts.whole(
             data={"values": values}, width=parts.WIDTH - 160, height=ROW * len(values), layer=layers
         ),
-        sheet=Sheet("Settings that matter", columns, rows, folded=True),
+        sheet=Sheet("Influences", columns, rows, folded=True),
     )
 
 

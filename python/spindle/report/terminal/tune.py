@@ -128,11 +128,11 @@ def influence_words(found: Tuning) -> str:
     return f"the best level against the worst, in the mean over the other settings{basis}"
 
 
-def influence_table(found: Tuning) -> Table:
-    """The settings that matter."""
+def influence_table(found: Tuning, *, flat: bool = False) -> Table:
+    """The settings that matter; `flat`: the others too."""
     columns = [Column("setting", words=True), Column("best", words=True), Column("worst", words=True), Column("gain"),
                Column("95 % interval")]  # fmt: skip
-    known = [one for one in found.influences if not one.is_flat]
+    known = [one for one in found.influences if flat or not one.is_flat]
     return columns, [[one.name, one.best, one.worst, _gain(one.gain, found), _interval(one, found)] for one in known]
 
 
