@@ -62,7 +62,7 @@ def test_an_assessment_is_stored_and_its_report_says_the_answer_and_repeats_it(
     here: Path,
 ) -> None:
     store = str(here / "store.db")
-    need = ("--for", "video", "--streams", "30", "--bit-rate", "12Mbit/s")
+    need = ("--for", "video", "--streams", "30", "--bit-rate", "12Mbit/s", "--seconds", "90")
     done = spindle_of("assess", "one-sata", *need, "--store", store, "--tag", "films", "--json", "-q", cwd=here)
     assert done.status == 1, done.err
     page = spindle_of("report", "tag:films", "--store", store, cwd=here)

@@ -79,13 +79,14 @@ def assess(
         search=record.search,
         runs=record.runs,
     )
-    return found, structs.replace(record, verdicts=[verdict_of(found)])
+    return found, structs.replace(record, verdicts=[verdict_of(found, need)])
 
 
-def verdict_of(found: Assessment) -> Verdict:
+def verdict_of(found: Assessment, need: Need) -> Verdict:
     """The answer as the verdict of its record."""
     margin = found.margin
     known = {"margin": margin.value, "least": margin.least, "most": margin.most}
+    known |= {"data": need.data_bytes, "seconds": need.seconds}
     known |= {each.key: each.value for each in found.need}
     steps = [
         words for words in (found.bottleneck.words if found.bottleneck is not None else "", *found.next_steps) if words

@@ -75,6 +75,7 @@ def _assess(record: TargetRecord) -> Recipe | None:
     if answer is None or purpose is None or (isinstance(machine, str) and not _in_catalogue(target.asked, machine)):
         return None
     words = [*given(**{"for": purpose.name, **words_of(purpose, answer.numbers)})]
+    words += given(**{key: f"{answer.numbers[key]:.12g}" for key in ("data", "seconds") if key in answer.numbers})
     if target.traits.is_device and record.workload.writes:
         words += given(erase=target.asked)
     return Recipe(shell("spindle", "assess", target.asked, *words))
