@@ -217,7 +217,7 @@ def test_a_phase_that_cannot_start_ends_the_rest_and_keeps_the_finished_ones(
 
 def test_a_first_phase_that_cannot_start_is_one_line(invoke: Invoke, two: str, here: Path) -> None:
     done = invoke("run", two, "t.bin", "--create", "8MiB", "--set", "fill.region=0%-0.1%")
-    assert done.status == 1
+    assert done.status == 2
     assert 'stream "main": 8388 bytes' in done.complaint
     assert list(here.glob("t.bin")) == []
 
