@@ -152,7 +152,7 @@ def test_the_files_of_a_set_are_verified_and_found_again_in_their_folder(invoke:
         (("run", "randomio", "t.bin", "--create", "1MiB", "--verify", "--verify-state", "s"), 2, "--keep"),
         (
             ("run", "randomio", "t.bin", "--create", "1MiB", "--verify", "--buffered", "--size", "1000"),
-            1,
+            2,
             "multiples of 512 bytes",
         ),
         (("verify", "--state", "missing"), 2, "--state missing: No such file"),
