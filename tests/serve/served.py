@@ -40,7 +40,7 @@ Serve = Callable[..., Serving]
 
 
 def is_dropped(client: socket.socket) -> bool:
-    """Whether what comes next is the end of the connection: `ECONNRESET` where the server left bytes unread."""
+    """True if the connection ends next; it ends with `ECONNRESET` where the server left bytes unread."""
     try:
         return client.recv(1) == b""
     except ConnectionResetError:
