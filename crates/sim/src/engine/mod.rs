@@ -444,11 +444,12 @@ impl Engine {
             .add(self.now_ns, chain, plugged, &mut self.bios)
             .map_err(|error| self.refused(queue, error))?;
         self.sleeps |= waits;
-        if waits
-            && let Some(slot) = self.issuing_slot(chain.first)
-            && self.sleeps_for_requests(slot)
-        {
-            self.sleep(slot);
+        if waits && let Some(slot) = self.issuing_slot(chain.first) {
+            if self.sleeps_for_requests(slot) {
+                self.sleep(slot);
+            } else {
+                self.queues[queue].waits_alone();
+            }
         }
         self.touch(queue);
         Ok(())
