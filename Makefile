@@ -102,7 +102,7 @@ lab-defaults: $(VENV)/built ## attributes of 20 new arrays in the lab's kernel, 
 lab-grid: $(VENV)/built ## the simulator against the lab's kernel: machines and loads that run both ways (needs `make lab`; 4 CPU minutes): ARGS are passed on
 	$(BIN)/spindle validate grid $(ARGS)
 
-lab-rebuild: $(VENV)/built ## rebuilds beside loads, the simulator against the lab's kernel (needs `make lab`; 6 CPU minutes): ARGS are passed on
+lab-rebuild: $(VENV)/built ## rebuilds beside loads, the simulator against the lab's kernel (needs `make lab`; 15 CPU minutes): ARGS are passed on
 	$(BIN)/spindle validate rebuild $(ARGS)
 
 recipes: $(VENV)/built $(VENV)/test-tools $(VENV)/lint-tools ## every recipe of docs/contributing, applied to a copy (builds the core six times)

@@ -53,6 +53,17 @@ fn waits_are_those_of_pollaczek_and_khinchine() {
 }
 
 #[test]
+fn requests_of_several_workers_that_wait_for_a_tag_get_it_in_order() {
+    // M/D/1, first come first served: Var(W) = E(W)^2 + lambda E(S^3) / (3 (1 - rho)).
+    let text = "[queue]\nscheduler = 'none'\n[[drive]]\nservice = '2ms'\ncapacity = '1GiB'\nqueue_depth = 1\n";
+    let load = "seconds = 300\n[[stream]]\nname = 's'\npattern = 'uniform'\nsize = '4KiB'\nworkers = 8\ndepth = 8\nrate = '350 IOPS'\nspacing = 'poisson'";
+    let figures = run(&machine(text), load);
+    let expected: f64 = 1e6 * ((0.7_f64 / 0.3).powi(2) + 0.35 * 8.0 / (3.0 * 0.3)).sqrt();
+    let off = read(&figures).latency.sdev_ns / expected - 1.0;
+    assert!(off.abs() < 0.05, "off by {off}");
+}
+
+#[test]
 fn the_mean_wait_is_the_same_whatever_the_order_of_service() {
     // Kleinrock's conservation law: no order of a work-conserving single server that does not look at service times
     // changes the mean wait; expiry and sweeps only change who waits.

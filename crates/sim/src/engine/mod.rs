@@ -147,6 +147,8 @@ pub(crate) struct Engine {
     has_parity: bool,
     /// A member was being rebuilt when the run began.
     is_rebuilding: bool,
+    /// A request of the load that held up the rebuild is done.
+    rebuild_awake: bool,
     trace: Option<Trace>,
     stop: Option<Arc<AtomicBool>>,
     progress: Option<Arc<Progress>>,
@@ -204,6 +206,7 @@ impl Engine {
             sleeps: false,
             has_parity: matches!(&target, Target::Array(fabric) if fabric.stripes.is_some()),
             is_rebuilding: matches!(&target, Target::Array(fabric) if fabric.rebuild.is_some()),
+            rebuild_awake: false,
             trace: options.trace.map(Trace::new),
             stop: options.stop,
             progress: options.progress,
@@ -298,6 +301,9 @@ impl Engine {
                 self.seen(slot)?;
             }
             self.fill_ready()?;
+            if self.is_rebuilding {
+                self.take_turns()?;
+            }
             self.run_md(true)?;
             while let Some(slot) = self.returned.pop_front() {
                 self.row_done(slot)?;
@@ -317,6 +323,7 @@ impl Engine {
                 && self.touched.is_empty()
                 && self.ready.is_empty()
                 && self.seen_now.is_empty()
+                && !self.rebuild_awake
             {
                 break;
             }
@@ -437,11 +444,12 @@ impl Engine {
             .add(self.now_ns, chain, plugged, &mut self.bios)
             .map_err(|error| self.refused(queue, error))?;
         self.sleeps |= waits;
-        if waits
-            && let Some(slot) = self.issuing_slot(chain.first)
-            && self.sleeps_for_requests(slot)
-        {
-            self.sleep(slot);
+        if waits && let Some(slot) = self.issuing_slot(chain.first) {
+            if self.sleeps_for_requests(slot) {
+                self.sleep(slot);
+            } else {
+                self.queues[queue].waits_alone();
+            }
         }
         self.touch(queue);
         Ok(())
@@ -765,8 +773,9 @@ impl Engine {
         if write && !fabric.superblock.active {
             return self.mark_superblock(slot);
         }
+        let at_once = self.one_call_each || !is_own;
         if let Some(rebuild) = &mut fabric.rebuild
-            && !rebuild.enter(slot, write, offset)
+            && !rebuild.enter(slot, write, offset, at_once)
         {
             return Ok(());
         }
@@ -1266,7 +1275,7 @@ impl Engine {
             return Ok(());
         }
         if self.is_rebuilding && matches!(at.stage, Stage::Data | Stage::Pages | Stage::Log) {
-            self.leave_barrier(slot)?;
+            self.leave_barrier(slot);
         }
         let at = &mut self.load.slots[slot as usize];
         if at.stage == Stage::Pages {
@@ -1642,7 +1651,23 @@ impl Engine {
             return self.write_unit(unit);
         }
         rebuild.end_unit(self.now_ns, unit);
+        // The end of a unit wakes md's thread for the rebuild and those who wait at the barrier, and the older thread runs
+        // first: it still finds that others wait.
+        self.work_on_rebuild()?;
         self.rebuild_went_on()
+    }
+
+    /// The rebuild goes on if a request that held it up is done, before the next ones wait at the barrier.
+    fn take_turns(&mut self) -> Result<(), SimError> {
+        if std::mem::take(&mut self.rebuild_awake) {
+            self.rebuild_went_on()?;
+        }
+        if let Target::Array(fabric) = &mut self.target
+            && fabric.rebuild.as_mut().is_some_and(Rebuild::seat)
+        {
+            self.rebuild_went_on()?;
+        }
+        Ok(())
     }
 
     /// A part of the rebuild, or a request that held it up, is done: who waited at the barrier goes first.
@@ -1661,16 +1686,16 @@ impl Engine {
         self.work_on_rebuild()
     }
 
-    /// A request of the load that had passed the barrier is done.
-    fn leave_barrier(&mut self, slot: u32) -> Result<(), SimError> {
+    /// A request of the load that had passed the barrier is done. It wakes the load's thread first, then the rebuild's
+    /// (`bio_endio` before `allow_barrier`), which so finds the next request there already.
+    fn leave_barrier(&mut self, slot: u32) {
         let offset = self.rules.partition_start + self.load.slots[slot as usize].request.offset;
         if let Target::Array(fabric) = &mut self.target
             && let Some(rebuild) = &mut fabric.rebuild
         {
             rebuild.leave(offset);
-            return self.rebuild_went_on();
+            self.rebuild_awake = true;
         }
-        Ok(())
     }
 
     fn figures(mut self, workload: &Workload) -> Result<SimFigures, SimError> {

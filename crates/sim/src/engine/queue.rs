@@ -57,6 +57,8 @@ struct Waiters {
     /// The list of the next thread that sleeps, and the one that is looked at next.
     sleeps_in: usize,
     wakes: usize,
+    /// The one that came last sleeps behind others of its thread.
+    is_behind: bool,
 }
 
 impl Waiters {
@@ -66,6 +68,7 @@ impl Waiters {
         let sleeps = last
             .back()
             .is_some_and(|waits| waits.request.context == chain.request.context);
+        self.is_behind = sleeps;
         let list = if sleeps {
             (self.sleeps_in + len - 1) % len
         } else {
@@ -75,6 +78,17 @@ impl Waiters {
         };
         self.lists[list].push_back(chain);
         self.count += 1;
+    }
+
+    /// The one that came last sleeps in a thread of its own.
+    fn part(&mut self) {
+        let len = self.lists.len();
+        if std::mem::take(&mut self.is_behind)
+            && let Some(chain) = self.lists[(self.sleeps_in + len - 1) % len].pop_back()
+        {
+            self.lists[self.sleeps_in].push_back(chain);
+            self.sleeps_in = (self.sleeps_in + 1) % len;
+        }
     }
 
     /// The next list with threads.
@@ -287,6 +301,11 @@ impl Queue {
         }
         self.admit(now_ns, chain, pool)?;
         Ok(false)
+    }
+
+    /// The bio that waits since last has a thread of its own (io_uring's).
+    pub(crate) fn waits_alone(&mut self) {
+        self.waiters.part();
     }
 
     /// A bio that waited and has a request since; its issuer goes on.

@@ -98,6 +98,8 @@ struct Barrier {
     pending: Vec<u32>,
     /// Slots that wait, with their bucket.
     waiting: Vec<(u32, usize)>,
+    /// Those that are about to wait.
+    arriving: Vec<(u32, usize)>,
     method: Method,
 }
 
@@ -115,6 +117,7 @@ impl Barrier {
             raised: vec![0; buckets],
             pending: vec![0; buckets],
             waiting: Vec::new(),
+            arriving: Vec::new(),
             method,
         }
     }
@@ -401,20 +404,32 @@ impl Rebuild {
         }
     }
 
-    /// A request of the load arrives: true if it may go on; otherwise it waits at the barrier.
-    pub(crate) fn enter(&mut self, slot: u32, write: bool, offset: u64) -> bool {
+    /// A request of the load arrives: true if it may go on; otherwise it waits at the barrier. `at_once`: the thread that
+    /// sent it waits. io_uring leaves it to a thread of its own instead (REQ_NOWAIT), which is not there yet when md's
+    /// thread for the rebuild goes on.
+    pub(crate) fn enter(&mut self, slot: u32, write: bool, offset: u64, at_once: bool) -> bool {
         let bucket = self.barrier.bucket(offset);
         let waits = match self.method {
             Method::Rows => return true,
             Method::Buckets => write && self.barrier.raised[bucket] > 0,
             Method::Turns { .. } => self.barrier.raised[bucket] > 0,
         };
-        if waits {
-            self.barrier.waiting.push((slot, bucket));
-        } else {
-            self.barrier.pending[bucket] += 1;
+        match (waits, at_once) {
+            (true, true) => self.barrier.waiting.push((slot, bucket)),
+            (true, false) => self.barrier.arriving.push((slot, bucket)),
+            (false, _) => self.barrier.pending[bucket] += 1,
         }
         !waits
+    }
+
+    /// Requests that were about to wait do so; false if there are none.
+    pub(crate) fn seat(&mut self) -> bool {
+        let Barrier {
+            waiting, arriving, ..
+        } = &mut self.barrier;
+        let some = !arriving.is_empty();
+        waiting.append(arriving);
+        some
     }
 
     /// A request of the load that went on is done.

@@ -18,7 +18,7 @@ def rebuild(only: str, json: bool) -> Exit:
     """Compare a member's rebuild beside a load in the simulator and under the real kernel: its time, and what the load
     loses.
 
-    Some 6 CPU minutes. Exit status 1 if the goal is missed.
+    Some 15 CPU minutes. Exit status 1 if the goal is missed.
     """
     from spindle.library.validation import validate_rebuild
     from spindle.report.terminal.rebuilds import rebuilds_page
