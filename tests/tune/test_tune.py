@@ -121,6 +121,15 @@ def test_a_search_goes_round_settings_that_do_not_fit(tune: Callable[..., Ended]
     assert {one["state"] for one in found["trials"] if one not in unfit} == {"done"}
 
 
+def test_a_search_goes_round_settings_that_leave_no_request_to_measure(tune: Callable[..., Ended]) -> None:
+    short = ("--set", "options.seconds=0.1", "--set", "options.ramp=50ms", "--set", f"trials.tolerate={TOLERATED}")
+    done = tune("null:1MiB", "seeker", "--only", "--knob", "options.rate=1000,1", *short, *FEW, "--json")
+    assert done.status == 0, done.err
+    slow = [one for one in json.loads(done.out)["trials"] if one["levels"]["options.rate"] == "1"]
+    assert {one["state"] for one in slow} == {"invalid"}
+    assert "its result has no `iops`" in done.err
+
+
 def test_a_search_whose_load_always_fails_ends_after_its_first_trials(
     tune: Callable[..., Ended], tmp_path: Path
 ) -> None:

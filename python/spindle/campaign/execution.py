@@ -247,18 +247,29 @@ def step_of(plan: Plan, trial: Trial, record: Record | None) -> Step:
             stage, trial.block, levels, None, (None,) * len(plan.search.limits), (None,) * len(plan.search.also)
         )
     found = values(record)
-    for name in plan.searched:
-        if name not in found:
-            raise Usage(f"trials.metric: the results have no `{name}`; they have {', '.join(sorted(found))}")
+    if (name := lacking(plan, found)) is not None:
+        raise Usage(f"trials.metric: the results have no `{name}`; they have {', '.join(sorted(found))}")
     bounded = tuple(found[one.metric] for one in plan.search.limits)
     also = tuple(found[one.metric] for one in plan.search.also)
     return Step(stage, trial.block, levels, found[plan.trials.metric], bounded, also)
 
 
+def lacking(plan: Plan, found: Mapping[str, float]) -> str | None:
+    """A metric that the search needs and that was not measured, as where no request completed."""
+    return next((name for name in plan.searched if name not in found), None)
+
+
+def failed_step(plan: Plan, trial: Trial, record: Record | None) -> Step:
+    """A trial of a search that was given up; `record`: of one that broke a bound. It may have no figures."""
+    return step_of(plan, trial, None if record is None or lacking(plan, values(record)) is not None else record)
+
+
 def ended_step(plan: Plan, trial: Trial, store: Store) -> Step:
     """A trial of a search that has ended. One that failed and has a record broke a bound."""
-    has_figures = trial.run_id is not None and trial.state in ("done", "failed")
-    return step_of(plan, trial, store.record(trial.run_id) if has_figures and trial.run_id is not None else None)
+    record = None if trial.run_id is None else store.record(trial.run_id)
+    if trial.state == "done":
+        return step_of(plan, trial, record)
+    return failed_step(plan, trial, record if trial.state == "failed" else None)
 
 
 @dataclass
@@ -388,7 +399,7 @@ class _Run:
         except (RunFailed, _core.RunError, TargetError) as error:
             self._reject(trial, "failed", str(error), None, again=again)
         else:
-            reason = self._invalid(done.record)
+            reason = self._invalid(done.record) or self._lacking(trial, done.record)
             if done.broken:
                 self._reject(trial, "failed", done.broken, done, again=False)
             elif reason is not None:
@@ -413,7 +424,7 @@ class _Run:
         )
         if not again and self.ready.plan.search is not None:
             known = done.record if done is not None and done.broken else None
-            self._steps[trial.number] = step_of(self.ready.plan, trial, known)
+            self._steps[trial.number] = failed_step(self.ready.plan, trial, known)
         then = "again" if again else "given up"
         cell = ", ".join(self._prepared(trial).cell.levels.values())
         self.watch.say(f"spindle: trial {trial.number} ({cell}) {state}: {reason}; {then}")
@@ -424,6 +435,11 @@ class _Run:
         found = [*record.verdicts, *(one for run in runs for one in run.verdicts)]
         bad = [one for one in found if one.level is Level.INVALID and one.check not in tolerated]
         return f"{bad[0].check}: {bad[0].evidence}" if bad else None
+
+    def _lacking(self, trial: Trial, record: Record) -> str | None:
+        """Settings that a search chose may leave nothing to measure; the start's own must have every metric."""
+        name = lacking(self.ready.plan, values(record)) if self._is_explored(trial) else None
+        return None if name is None else f"its result has no `{name}`"
 
     def _note(self, trial: Trial, record: Any) -> None:
         if self.ready.plan.search is not None:
