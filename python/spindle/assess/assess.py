@@ -24,7 +24,6 @@ from spindle.run.targets.modelled import MachineTarget
 from spindle.run.watch import Watch
 
 MIB = 1 << 20
-NEED = "need"
 """Check of the verdict with the answer."""
 
 
@@ -92,7 +91,7 @@ def verdict_of(found: Assessment, need: Need) -> Verdict:
         words for words in (found.bottleneck.words if found.bottleneck is not None else "", *found.next_steps) if words
     ]
     return Verdict(
-        check=NEED,
+        check="need",
         level=Level.OK if found.answer == "yes" else Level.WARN,
         evidence=f"{found.purpose}: {found.answer}: {found.reason}",
         advice="; ".join(steps),
