@@ -24,7 +24,6 @@ from spindle.run.targets.modelled import MachineTarget
 from spindle.run.watch import Watch
 
 MIB = 1 << 20
-"""Check of the verdict with the answer."""
 
 
 def assess(

@@ -9,7 +9,6 @@ import msgspec
 from msgspec.structs import replace
 
 from spindle import _core
-from spindle.assess.assess import NEED
 from spindle.assess.need import words_of
 from spindle.assess.purpose import PURPOSES
 from spindle.base.commands import given, option, shell, switched_off
@@ -69,7 +68,7 @@ def recipe_of(record: Record) -> Recipe | None:
 
 def _assess(record: TargetRecord) -> Recipe | None:
     """None: without the need, or of a machine that the catalogue does not have."""
-    answer = next((one for one in record.verdicts if one.check == NEED), None)
+    answer = next((one for one in record.verdicts if one.check == "need"), None)
     purpose = next((one for one in PURPOSES.values() if one.preset == record.workload.name), None)
     target, machine = record.target, record.target.detail.get("machine")
     if answer is None or purpose is None or (isinstance(machine, str) and not _in_catalogue(target.asked, machine)):
