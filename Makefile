@@ -20,7 +20,7 @@ AGENT  := build/spindle-agent
 SECONDS ?= 60
 CRATE ?= array
 # Folders of tests that run side by side: they wait more than they compute.
-WORKERS ?= 2
+WORKERS ?= 3
 # `make test` draws the same cases each time; another seed draws others.
 PROPTEST_SEED ?= 1
 
