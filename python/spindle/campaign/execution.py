@@ -266,10 +266,9 @@ def failed_step(plan: Plan, trial: Trial, record: Record | None) -> Step:
 
 def ended_step(plan: Plan, trial: Trial, store: Store) -> Step:
     """A trial of a search that has ended. One that failed and has a record broke a bound."""
-    record = None if trial.run_id is None else store.record(trial.run_id)
-    if trial.state == "done":
-        return step_of(plan, trial, record)
-    return failed_step(plan, trial, record if trial.state == "failed" else None)
+    has_figures = trial.run_id is not None and trial.state in ("done", "failed")
+    record = store.record(trial.run_id) if has_figures and trial.run_id is not None else None
+    return step_of(plan, trial, record) if trial.state == "done" else failed_step(plan, trial, record)
 
 
 @dataclass

@@ -74,8 +74,9 @@ class SettingsWatch:
         return {path: _text(file) for path, file in self._files.items()}
 
     def _text_of(self, path: Path) -> str | None:
-        """The text of a file, which is read already if it is watched."""
-        return self._texts[path].decode(errors="replace") if path in self._texts else text_of(path)
+        """The text of a file, which is read already if it is watched and not long."""
+        seen = self._texts.get(path)
+        return seen.decode(errors="replace") if seen is not None and len(seen) < LONGEST_BYTES else text_of(path)
 
     def _close_files(self) -> None:
         while self._files:
