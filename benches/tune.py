@@ -1,9 +1,10 @@
 """How good the settings are that `spindle tune` recommends, where the best are known, beside other optimisers.
 
-    python benches/tune.py [family] [grids] [models] [winners] [--seeds N] [--others random,tpe,smac]
+    python benches/tune.py [family] [grids] [models] [winners] [lab] [--seeds N] [--others random,tpe,smac]
 
-Without a name: all four tables. Optuna and SMAC are needed for `tpe` and `smac`: pip install 'spindle[bench]'; what is
-not installed is left out, and said. Grids are kept under build/bench-tune.
+Without a name: all but `lab`, which needs the lab's kernel (`make lab`).
+Optuna and SMAC are needed for `tpe` and `smac`: pip install 'spindle[bench]'; what is not installed is left out, and
+said. Grids are kept under build/bench-tune.
 """
 
 from __future__ import annotations
@@ -19,16 +20,18 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(_name, "1")  # matrices are small
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # tests/
 
-from tuning import family, grids, models, rivals, winners  # noqa: E402
+from tuning import family, grids, lab, models, rivals, winners  # noqa: E402
 
 MODULES = {"tpe": "optuna", "smac": "smac"}
 TRIALS = 60
+TABLES = ("family", "grids", "models", "winners")
+LAB_SEEDS = 10
 
 
 def main() -> None:
     """Print the tables, row by row."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("tables", nargs="*", choices=["family", "grids", "models", "winners", []], default=[])
+    parser.add_argument("tables", nargs="*", choices=[*TABLES, "lab", []], default=[])
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--others", default=",".join(rivals.NAMES))
     asked = parser.parse_args()
@@ -37,7 +40,7 @@ def main() -> None:
     for name in missing:
         print(f"{name}: {MODULES[name]} is not installed; left out")
     others = [name for name in others if name not in missing]
-    for name in asked.tables or ["family", "grids", "models", "winners"]:
+    for name in asked.tables or TABLES:
         for line in _table(name, asked.seeds, others):
             print(line, flush=True)
         print()
@@ -51,6 +54,8 @@ def _table(name: str, seeds: int, others: list[str]) -> Iterator[str]:
             return grids.table(seeds, others)
         case "models":
             return models.table(models.MACHINES)
+        case "lab":
+            return lab.table(LAB_SEEDS)
         case _:
             return winners.table(5 * seeds)
 

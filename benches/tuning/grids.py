@@ -85,21 +85,21 @@ GRIDS = (
          "queue_depth=1..32", "iosched/read_expire=16..2048"), {"minimise": "read.p99"}),
     Grid("nvme", "one-nvme", "mixed", ("scheduler=none,mq-deadline,bfq,kyber", "nr_requests=32,128,512",
          "queue_depth=8,64,512", "options.depth=1..64")),
-    Grid("writes", "ten-sata-raid10", "randomio", ("scheduler=noop,deadline,cfq", "array.layout=n2,f2,o2",
-         "queue_depth=1,4,16,31", "array.chunk=4KiB..1MiB"), {},
+    Grid("writes", "ten-sata-raid10", "randomio", ("scheduler=noop,deadline,cfq,anticipatory", "array.layout=n2,f2,o2",
+         "queue_depth=1,2,4,8,16,31", "array.chunk=4KiB..1MiB"), {},
          ("options.size=64KiB", "options.write_fraction=0.6")),
     Grid("stream", "four-sata-md", "sdd-read", ("scheduler=noop,deadline,cfq", "max_sectors_kb=32,128,512",
          "array.chunk=4KiB..1MiB", "options.size=16KiB,128KiB,1MiB"), {"maximise": "bytes_per_s"}),
 )  # fmt: skip
 
 
-def guided(grid: Grid, seed: int) -> tuple[float, int]:
+def guided(grid: Grid, seed: int, noise: float = NOISE) -> tuple[float, int]:
     """Quality of the recommended settings, and all trials of the search."""
     plan = grid.ready(seed).plan
     schedule = SearchSchedule(plan)
 
-    def measure(levels: Mapping[str, str], noise: random.Random) -> float:
-        return noisy(grid.truth[schedule.point(levels)], noise, NOISE)
+    def measure(levels: Mapping[str, str], by: random.Random) -> float:
+        return noisy(grid.truth[schedule.point(levels)], by, noise)
 
     found = searched(plan, measure)
     steps: list[Step] = found.steps

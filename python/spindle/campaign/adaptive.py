@@ -6,12 +6,13 @@ unchanged. Stages:
 2. `race`: the points with the largest expected gain, side by side with the start, in fresh blocks. Those with two modes
    are dropped.
    Of several objectives there is no race: the points of the front are confirmed.
-3. `confirm`: the winner, the one with the largest expected gain of those left, against the start, in fresh blocks.
-   These trials alone decide: they had no part in the choice.
+3. `confirm`: the winner, the one with the largest expected gain of those left, against the start, in fresh blocks, as
+   many as show the gain that is expected. These trials alone decide: they had no part in the choice.
 """
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from collections.abc import Mapping, Sequence
@@ -24,7 +25,7 @@ from spindle.campaign.cells import IGNORED, cell_of, is_allowed, start_of
 from spindle.campaign.order import Schedule
 from spindle.campaign.plan import Method, Order, Plan, Search
 from spindle.search import space as spaces
-from spindle.search.choice import ranked, simplified, unstable
+from spindle.search.choice import blocks_to_show, ranked, simplified, unstable
 from spindle.search.front import Scored, front, mixed, scored, weights
 from spindle.search.prior import Prior
 from spindle.search.space import Axis, Point, Space
@@ -106,7 +107,7 @@ class SearchSchedule:
         search = self.search
         if search.also:
             return search.trials + search.confirm * (search.finalists + 1)
-        return search.trials + search.race * (search.finalists + 1) + 2 * search.confirm
+        return search.trials + search.race * (search.finalists + 1) + 2 * search.confirm_most
 
     def point(self, levels: Mapping[str, str]) -> Point:
         """The point of a cell."""
@@ -139,7 +140,7 @@ class SearchSchedule:
             return self._side_by_side(Stage.RACE, self.finalists(looked), self.search.race, steps)
         if not any(one.stage is Stage.CONFIRM for one in steps):
             winner = self.winner(steps)
-            return self._side_by_side(Stage.CONFIRM, [winner] if winner else [], self.search.confirm, steps)
+            return self._side_by_side(Stage.CONFIRM, [winner], self._to_confirm(winner, steps), steps) if winner else []
         return []
 
     # --- screen and search ---
@@ -226,6 +227,12 @@ class SearchSchedule:
         tried = self.tried(before)
         found = ranked(self.space, tried, self.goal, self.start, left, self.prior)
         return simplified(self.space, tried, self.goal, self.start, found[0][0], self.prior) if found else None
+
+    def _to_confirm(self, winner: Point, steps: Sequence[Step]) -> int:
+        """Blocks of the confirmation. The number is fixed before the first of them, so the interval stays honest."""
+        search, tried = self.search, self.tried(steps)
+        needed = blocks_to_show(self.space, tried, self.goal, self.start, winner, search.worth, self.prior)
+        return search.confirm if needed <= search.confirm else math.ceil(min(needed, search.confirm_most))
 
     def _side_by_side(self, stage: Stage, points: Sequence[Point], count: int, steps: Sequence[Step]) -> list[Step]:
         if not points:

@@ -19,6 +19,7 @@ def search_of(table: Table, trials: Trials) -> Search:
     if trials.metric is None:
         table.fail(None, "a search needs a goal; give the metric in [trials]")
     asked = table.choice("goal", _GOALS, "") if "goal" in table.left() else ""
+    confirm = table.integer("confirm", 3, 1000, Search.confirm)
     found = Search(
         higher=_higher(table, trials.metric, asked),
         also=tuple(_objective(table, text, trials.metric) for text in table.words("also")),
@@ -29,7 +30,8 @@ def search_of(table: Table, trials: Trials) -> Search:
         block=table.integer("block", 2, 100, Search.block),
         finalists=table.integer("finalists", 1, 20, Search.finalists),
         race=table.integer("race", 3, 100, Search.race),
-        confirm=table.integer("confirm", 3, 1000, Search.confirm),
+        confirm=confirm,
+        confirm_most=table.integer("confirm_most", confirm, 3000, 3 * confirm),
         worth=table.share("worth") or Search.worth,
         prior=table.word("prior"),
     )

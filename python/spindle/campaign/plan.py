@@ -207,12 +207,14 @@ class Search:
     """The first of them are spread evenly over the space."""
     block: int = 8
     """Trials of a block; one of them is of the start."""
-    finalists: int = 3
+    finalists: int = 5
     """Combinations that are run side by side after the search."""
     race: int = 4
     """Trials of each finalist."""
     confirm: int = 12
-    """Trials of the winner and of the start that decide."""
+    """Least trials of the winner and of the start that decide."""
+    confirm_most: int = 36
+    """Most of them, where the gain that is expected is small."""
     worth: float = 0.01
     """Smallest relative gain that is worth a change."""
     prior: str | None = None

@@ -98,7 +98,9 @@ def read(path: Path, format: str | None = None) -> list[Record]:
                 data = file.read(MOST_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise Unreadable(f"{path}: cannot be read ({reason}); give a file of results") from None
+        raise Unreadable(
+            f"{path}: cannot be read ({reason}); give a file of results; `spindle store show` shows a stored one"
+        ) from None
     return read_bytes(data, str(path), format)
 
 

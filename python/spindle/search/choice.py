@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
+from statistics import NormalDist
 
 import numpy as np
 from scipy.stats import f as fisher
@@ -24,6 +26,9 @@ GIVEN_UP_AT_MOST = 0.005
 """The most that may be lost, relative: a tenth of a large gain is much."""
 LIKELY = 0.5
 """Probability of meeting the bounds from which settings may be chosen."""
+POWER = 0.9
+"""Probability with which a confirmation shows the gain that is expected."""
+_CONFIDENCE = 0.95
 _NEAREST = 8
 """The best points that were tried, of which untried neighbours may be finalists too."""
 
@@ -113,6 +118,32 @@ def simplified(
             return point
         most -= max(0.0, lost[best])
         point = best
+
+
+def blocks_to_show(
+    space: Space,
+    trials: Sequence[TrialPoint],
+    goal: Goal,
+    start: Point,
+    point: Point,
+    worth: float,
+    prior: Prior | None = None,
+) -> float:
+    """Blocks, with a trial of the point and one of the start in each, that show with probability `POWER` the gain which
+    the point promises, less its standard error: the choice of the best promises too much. 0 if it promises less than
+    `worth`, relative.
+    """
+    found = belief(space, trials, goal, prior)
+    if found is None:
+        return 0.0
+    gain, error = found.merit.contrast([point], [start])
+    least = worth if is_relative(trials) else 0.0
+    if gain <= least:
+        return 0.0
+    normal = NormalDist()
+    reach = normal.inv_cdf((1 + _CONFIDENCE) / 2) + normal.inv_cdf(POWER)
+    sure = max(gain - error, least)
+    return 2 * (reach * found.merit.noise / sure) ** 2 if sure > 0 else math.inf
 
 
 def _towards(space: Space, start: Point, point: Point) -> list[Point]:

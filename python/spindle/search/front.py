@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from spindle.search.process import fitted
+from spindle.search.process import Process, fitted
 from spindle.search.space import Numbers, Point, Space
 from spindle.search.strategies import feasible
 from spindle.search.trials import Goal, TrialPoint, belief
@@ -20,6 +20,8 @@ _LINEAR = 0.05
 50-66)."""
 _NEAREST = 6
 _LIKELY = 0.5
+_ALIKE = 0.02
+"""Points are alike if they differ by no more than this share of the front's reach in each objective."""
 
 
 @dataclass(frozen=True)
@@ -102,13 +104,35 @@ def front(space: Space, trials: Sequence[Scored], goal: Goal, start: Point, most
         return []
     means = np.stack([process.at(candidates)[0] for process in processes], axis=1)
     kept = [at for at in range(len(candidates)) if not _is_beaten(means, at)]
-    kept = [at for at in sorted(kept, key=lambda at: means[at, 0]) if candidates[at] != start]
-    return [candidates[kept[at]] for at in _spread(means[kept], most)]
+    points = _simplest(processes, [candidates[at] for at in kept], start)
+    if not points:
+        return []
+    ends = np.stack([process.at(points)[0] for process in processes], axis=1)
+    along = np.argsort(ends[:, 0], kind="stable")
+    return [points[along[at]] for at in _spread(ends[along], most)]
 
 
 def _is_beaten(means: Numbers, at: int) -> bool:
     others = (means >= means[at]).all(axis=1) & (means > means[at]).any(axis=1)
     return bool(others.any())
+
+
+def _simplest(processes: Sequence[Process], kept: Sequence[Point], start: Point) -> list[Point]:
+    """Of points that are alike only the one with the fewest changes from the start, and none that is like the start:
+    settings that do not matter stay as they are. Alike: no difference in any objective is expected beyond its standard
+    error, or beyond `_ALIKE` of the front.
+    """
+    near = [_ALIKE * float(np.ptp(process.at([start, *kept])[0])) for process in processes]
+
+    def alike(one: Point, other: Point) -> bool:
+        differences = (process.contrast([one], [other]) for process in processes)
+        return all(abs(change) <= max(least, error) for (change, error), least in zip(differences, near, strict=True))
+
+    taken = [start]
+    for point in sorted(kept, key=lambda point: sum(a != b for a, b in zip(point, start, strict=True))):
+        if not any(alike(point, other) for other in taken):
+            taken.append(point)
+    return taken[1:]
 
 
 def _spread(means: Numbers, most: int) -> list[int]:

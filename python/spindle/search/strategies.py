@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from spindle.search.prior import Prior
@@ -20,6 +21,12 @@ from spindle.search.trials import Belief, Goal, TrialPoint, belief
 
 MOST_CANDIDATES = 1500
 """Points looked at for one answer; a larger space is sampled, with the neighbours of the best."""
+_LOCAL = 4
+"""Every so many trials one is a step from the best settings."""
+_HOPE = 2.0
+"""Standard errors that such a step may turn out better than expected."""
+_POSSIBLE = 0.2
+"""Least probability of meeting the bounds for such a step."""
 _BEST = 5
 """The number of best points whose neighbours are looked at."""
 
@@ -59,6 +66,9 @@ class Random:
 class ExpectedImprovement:
     """The point with the largest expected improvement over the best that is sure, as far as one noisy trial can show
     it (Huang et al., J. Global Optimization 34 (2006) 441-466), times the probability that the bounds hold there.
+
+    Where the best has wide surroundings, all of that goes into variations of them. So every fourth trial changes one
+    setting of the best to a level that was not tried with the others, where that could be best.
     """
 
     space: Space
@@ -71,10 +81,25 @@ class ExpectedImprovement:
         found = belief(self.space, trials, self.goal, self.prior)
         if found is None:
             return _drawn(self.space, by, taken)
+        if len(trials) % _LOCAL == 0 and (step := self._step(found, trials, taken)) is not None:
+            return step
         candidates = [point for point in self._candidates(found, trials, by) if point not in taken]
         if not candidates:
             return _drawn(self.space, by, taken)
         return candidates[int(np.argmax(_worth(found, candidates, trials)))]
+
+    def _step(self, found: Belief, trials: Sequence[TrialPoint], taken: Collection[Point]) -> Point | None:
+        """A step from the best settings to some that were not tried."""
+        tried = list(dict.fromkeys(one.point for one in trials))
+        expected, _ = found.merit.at(tried)
+        best = tried[int(np.argmax(_where(expected, feasible(found, tried) >= 0.5)))]
+        done = {*tried, *taken}
+        near = [point for point in dict.fromkeys(self.space.neighbours(best)) if point not in done]
+        near = [point for point, safe in zip(near, feasible(found, near), strict=True) if safe >= _POSSIBLE]
+        if not near:
+            return None
+        mean, error = found.merit.at(near)
+        return near[int(np.argmax(mean + _HOPE * error))]
 
     def _candidates(self, found: Belief, trials: Sequence[TrialPoint], by: random.Random) -> list[Point]:
         if self.space.size <= MOST_CANDIDATES:
@@ -93,7 +118,7 @@ def _worth(found: Belief, candidates: Sequence[Point], trials: Sequence[TrialPoi
     tried = list(dict.fromkeys(one.point for one in trials))
     mean_tried, error_tried = found.merit.at(tried)
     safe = feasible(found, tried)
-    sure = np.where(safe >= 0.5, mean_tried - error_tried, -np.inf) if (safe >= 0.5).any() else mean_tried - error_tried
+    sure = _where(mean_tried - error_tried, safe >= 0.5)
     best = float(mean_tried[int(np.argmax(sure))])
     mean, error = found.merit.at(candidates)
     score = (mean - best) / error
@@ -103,6 +128,12 @@ def _worth(found: Belief, candidates: Sequence[Point], trials: Sequence[TrialPoi
     found_by_one = 1 - noise / np.sqrt(error**2 + noise**2)
     worth: Numbers = np.maximum(improvement, 1e-300) * found_by_one * feasible(found, candidates)
     return worth
+
+
+def _where(values: Numbers, allowed: NDArray[np.bool_]) -> Numbers:
+    """The values where they are allowed, elsewhere the worst; all of them if none is."""
+    found: Numbers = np.where(allowed, values, -np.inf) if allowed.any() else values
+    return found
 
 
 def feasible(found: Belief, points: Sequence[Point]) -> Numbers:

@@ -53,8 +53,6 @@ def _objective(asked: str, higher: bool) -> str:
 
 TRIALS, WITH_MODEL = 48, 16
 """Trials of a search."""
-FRONT = 5
-"""Settings of a front that are confirmed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +92,6 @@ def plan_text(
     lines += ["", "[trials]", f"metric = {_text(goal.metric)}"]
     lines += ["", "[search]", f'goal = "{"maximise" if goal.higher else "minimise"}"']
     lines += [f"also = [{', '.join(map(_text, goal.also))}]"] if goal.also else []
-    lines += [f"finalists = {FRONT}"] if goal.also else []
     lines += [f"bounds = [{', '.join(map(_text, goal.bounds))}]"] if goal.bounds else []
     trials = effort.trials or (TRIALS if machine is None else WITH_MODEL)
     lines += [f'method = "{effort.method}"', f"trials = {trials}", f"screen = {max(2, trials // 4)}"]

@@ -18,7 +18,7 @@ from spindle.report.terminal.tune import influence_table, influence_words, trial
 from spindle.search.curves import SURE, Influence
 from spindle.stats.estimate import of_trials
 from spindle.stats.names import metric
-from spindle.tune.decision import START, TrialRow, Tuning
+from spindle.tune.decision import START, FrontPoint, TrialRow, Tuning
 from spindle.tune.space import AS_FOUND
 
 MOST_CURVES = 6
@@ -224,27 +224,48 @@ def front(found: Tuning) -> Chart | None:
     names = marks(found.front)
     values = [
         {"x": one.means[0] / scale_x, "y": one.means[1] / scale_y, "choice": name, "start": one.is_start,
-         "beaten": one.beaten}
+         **_reach("x", one, 0, scale_x), **_reach("y", one, 1, scale_y)}
         for name, one in zip(names, found.front, strict=True)
     ]  # fmt: skip
     x, y = parts.number("x", head_x, zero=False), parts.number("y", head_y, zero=False)
+    bars = [
+        {"transform": [{"filter": f"isValid(datum.{along}_low)"}],
+         "mark": {"type": "rule", "color": "@s0", "strokeWidth": 1.5, "aria": False},
+         "encoding": {"x": x, "y": y, along: {**own, "field": f"{along}_low"}, f"{along}2": {"field": f"{along}_high"}}}
+        for along, own in (("x", x), ("y", y))
+    ]  # fmt: skip
     colour = {"condition": {"test": "datum.start", "value": "@s1"}, "value": "@s0"}
     columns, rows = front_table(found)
     (_, up_x), (_, up_y) = found.objectives[:2]
     return Chart(
         key="choices",
         title="Choices of which none beats another",
-        says=f"Means of fresh trials; better is {'right' if up_x else 'left'} and {'up' if up_y else 'down'}. "
+        says="Means of fresh trials; bars: intervals of the difference to the start. "
+        f"Better is {'right' if up_x else 'left'} and {'up' if up_y else 'down'}. "
         f"{legend(found.front)}",
         specification=parts.whole(
             data={"values": values},
             width=parts.WIDTH,
             height=parts.HEIGHT,
             layer=[
+                *bars,
                 {"mark": {"type": "point", "size": 80, "filled": True}, "encoding": {"x": x, "y": y, "color": colour}},
-                {"mark": {"type": "text", "align": "left", "dx": 9, "dy": -6},
-                 "encoding": {"x": x, "y": y, "text": {"field": "choice", "type": "nominal"}}},
+                *({"transform": [{"filter": which}], "mark": {"type": "text", "align": "left", "dx": 9, "dy": below},
+                   "encoding": {"x": x, "y": y, "text": {"field": "choice", "type": "nominal"}}}
+                  for which, below in (("!datum.start", -6), ("datum.start", 12))),
             ],
         ),
         sheet=Sheet("Choices", columns, rows),
     )  # fmt: skip
+
+
+def _reach(along: str, one: FrontPoint, at: int, scale: float) -> dict[str, float]:
+    """The ends of the interval of an objective, where there is one."""
+    if not one.differences:
+        return {}
+    found = one.differences[at]
+    if found.low is None or found.high is None:
+        return {}
+    ends = ((1 + found.low) * found.mean_a, (1 + found.high) * found.mean_a) if found.relative else (
+        found.mean_a + found.low, found.mean_a + found.high)  # fmt: skip
+    return {f"{along}_low": ends[0] / scale, f"{along}_high": ends[1] / scale}
