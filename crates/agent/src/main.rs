@@ -8,6 +8,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod capture;
+mod counters;
 mod devices;
 mod document;
 mod durability;

@@ -1,9 +1,11 @@
-//! One run by the orders of `spindle fleet`: lines of JSON on standard input, reports on standard output.
+//! One run by the orders of `spindle fleet`, or samples for `spindle monitor --hosts`: lines of JSON on standard input, reports on standard output.
 //!
 //! ```text
 //! orders                                    reports
 //!                                           hello      version, host, this clock
 //! clock  number                             clock      number, this clock        (any number of times, also later)
+//! devices names                             devices    names of the kernel       (before a run)
+//! sample                                    sample     the kernel's counters     (the same)
 //! run    options, text of the workload      ready      phase                     or failure: status, line
 //! start  time on this clock                 started    phase, time; progress each second
 //!                                           result     status, document (docs/reference/agent.md)
@@ -21,6 +23,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use spindle_engine::{Appointment, Run, kernel};
 
+use crate::counters::{self, Counters};
 use crate::document::Host;
 use crate::failure::{Failure, reason};
 use crate::measure::{Source, Starter, measure};
@@ -55,6 +58,11 @@ enum Order {
         at_ns: u64,
     },
     Alive,
+    Devices {
+        /// Paths of devices, files or folders, and names of the kernel.
+        names: Vec<String>,
+    },
+    Sample,
 }
 
 #[derive(Debug, Serialize)]
@@ -87,6 +95,10 @@ enum Report {
         status: u8,
         line: String,
     },
+    Devices {
+        found: Vec<Option<String>>,
+    },
+    Sample(Counters),
 }
 
 pub(crate) fn carry_out() -> Result<u8, Failure> {
@@ -141,7 +153,11 @@ impl Session {
                     break (options, source);
                 }
                 Some(Order::Start { .. }) => return Err(out_of_order("start", "no run is ready")),
-                _ => {}
+                Some(Order::Devices { names }) => report(&Report::Devices {
+                    found: names.iter().map(|name| counters::device_of(name)).collect(),
+                })?,
+                Some(Order::Sample) => report(&Report::Sample(Counters::now()))?,
+                Some(Order::Clock { .. } | Order::Alive) | None => {}
             }
         };
         words.extend(["--workload", "-", "--output", "-"].map(str::to_owned));

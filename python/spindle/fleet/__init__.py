@@ -10,5 +10,6 @@ host listens. See docs/reference/fleet.md.
 | `commands` | command lines of ssh and spindle-agent |
 | `clock` | how far a host's clock is from this one |
 | `launch` | the run: connect, claim, start together, collect |
+| `monitoring` | the activity of the hosts, interval by interval |
 | `comparison` | the hosts of a run side by side: merged figures, hosts that are slower than their peers |
 """

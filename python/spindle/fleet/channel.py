@@ -80,6 +80,16 @@ class Channel:
         self.version = str(hello.get("version"))
         self._alive = asyncio.ensure_future(self._say_alive())
 
+    def check_version(self, version: str) -> None:
+        """Raises HostError if the agent is not of this version."""
+        if self.version != version:
+            raise HostError(
+                self.host.name,
+                f"its spindle-agent is version {self.version}, this is {version}; leave `agent` out of the file of "
+                "hosts, and this machine's is copied there",
+                2,
+            )
+
     async def order(self, kind: str, **fields: object) -> None:
         """Send an order. A host that is gone is noticed by the next report."""
         assert self._process.stdin is not None

@@ -148,13 +148,7 @@ class Launch:
     async def _connect(self, one: Member, agent: Path | None) -> None:
         channel = await Channel.open(one.host, agent if one.host.agent is None else None)
         one.channel = channel
-        if channel.version != self._version:
-            raise HostError(
-                one.host.name,
-                f"its spindle-agent is version {channel.version}, this is {self._version}; leave `agent` out of the "
-                "file of hosts, and this machine's is copied there",
-                2,
-            )
+        channel.check_version(self._version)
 
     def _claim(self) -> None:
         ready = self._open()

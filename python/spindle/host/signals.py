@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import FrameType
 
@@ -62,6 +62,26 @@ def held_back() -> Iterator[None]:
         for signum in dict.fromkeys(noted):
             signal.raise_signal(signum)
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+
+@contextmanager
+def noted() -> Iterator[Callable[[], bool]]:
+    """Note these signals and nothing else; the value tells whether one came. For code that looks from time to time and
+    must not be interrupted; in another thread than the main one nothing is noted.
+    """
+    came: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: bool(came)
+        return
+    numbers = [number for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, lambda signum, _frame: came.append(signum)) for number in numbers}
+    blocked = signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
+    try:
+        yield lambda: bool(came)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def unwinding_here() -> AbstractContextManager[None]:

@@ -119,7 +119,7 @@ def launched(
     agreed = consents(found, erase, erase_content, erase_stacked)
     load = _load(os.fspath(workload), overrides)
     _check_writes(load, found, agreed)
-    binary = _agent(agent, found)
+    binary = agent_for(agent, found)
     detail: dict[str, Any] = {
         "kind": KIND,
         "workload": load.name,
@@ -165,7 +165,7 @@ def resumed(
             if one not in known:
                 raise Usage(f"`again=` {one}: not a host of {name}")
         _check_writes(load, found, agreed)
-        return _carried_out(name, opened, found, load, agreed, _agent(agent, found), watching, all_or_none, again)
+        return _carried_out(name, opened, found, load, agreed, agent_for(agent, found), watching, all_or_none, again)
 
 
 def compared(name: str, store: Name | None) -> FleetResult:
@@ -252,7 +252,7 @@ def _check_writes(load: ResolvedWorkload, hosts: Sequence[Host], agreed: dict[st
             )
 
 
-def _agent(asked: Name | None, hosts: Sequence[Host]) -> Path | None:
+def agent_for(asked: Name | None, hosts: Sequence[Host]) -> Path | None:
     """The binary for the hosts that have none. Raises errors of one line."""
     if all(host.agent is not None for host in hosts):
         return None

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spindle.library.arguments import public
 from spindle.library.options import within
 from spindle.library.table import Table
 from spindle.monitor import DISK, Interval, Selection, Summary, signals_kept, watch
+from spindle.run.errors import Usage
 
 if TYPE_CHECKING:
+    from spindle.fleet.monitoring import FleetWatch
     from spindle.library.stores import Store
 
 __all__ = ["LONGEST_S", "SHORTEST_S", "Monitor", "monitor", "signals_kept"]
@@ -38,8 +41,10 @@ class Monitor:
         *,
         cgroups: bool,
         store: Store | str | os.PathLike[str] | bool | None,
+        fleet: FleetWatch | None = None,
     ) -> None:
-        self._selection = Selection(devices)
+        self._selection = Selection(devices if fleet is None else ())
+        self._fleet = fleet
         self._devices, self._count, self._cgroups, self._store = devices, count, cgroups, store
         self.interval_s = interval_s
         """Length of an interval, s."""
@@ -47,6 +52,11 @@ class Monitor:
         """Mean and maximum of every column, over the intervals so far."""
         self.recording: str | None = None
         """Identity of the recording in the store, from its first interval on; None: nothing is recorded."""
+
+    @property
+    def lost(self) -> dict[str, str]:
+        """Host that is watched no longer -> why."""
+        return self._fleet.lost if self._fleet is not None else {}
 
     @property
     def aliases(self) -> dict[str, str]:
@@ -60,7 +70,8 @@ class Monitor:
                 from spindle.library.recording import Recorder
 
                 recorder = Recorder(store.raw, self.interval_s, self._devices)
-            for each in watch(self._selection, self.interval_s, self._count, cgroups=self._cgroups):
+            own = watch(self._selection, self.interval_s, self._count, cgroups=self._cgroups)
+            for each in self._fleet or own:
                 if recorder is not None:
                     recorder.add(each)
                     self.recording = recorder.id
@@ -102,15 +113,38 @@ def monitor(
     count: int | None = None,
     cgroups: bool = True,
     store: Store | str | os.PathLike[str] | bool | None = None,
+    hosts: str | os.PathLike[str] | None = None,
+    agent: str | os.PathLike[str] | None = None,
 ) -> Monitor:
     """Watch disks, processors and control groups; nothing is opened or changed.
 
     `devices`: any name, or a file on them; none: all disks that ever did I/O. `interval`: s. `count`: number of
     intervals; None: until the caller stops, or Ctrl-C. `cgroups`: read the control groups too. `store`: record each
-    interval there, on the disk before the next begins. Raises `spindle.Error`.
+    interval there, on the disk before the next begins. `hosts`: a file of hosts (docs/reference/fleet.md), which are
+    watched instead of this machine; devices are then `HOST:DEVICE`, or names on every host. `agent`: the binary for
+    hosts without spindle-agent. Raises `spindle.Error`.
     """
     within(interval, "`interval=`", SHORTEST_S, LONGEST_S)
     if count is not None:
         within(count, "`count=`", 1, float("inf"))
     names = [os.fspath(each) for each in devices]
-    return Monitor(names, interval, count, cgroups=cgroups, store=store)
+    fleet = _fleet(hosts, agent, names, interval, count) if hosts is not None else None
+    if fleet is not None and store is not None and store is not False:
+        raise Usage("`store=`: a recording is of one machine; with `hosts=`, give `output=`")
+    return Monitor(names, interval, count, cgroups=cgroups, store=store, fleet=fleet)
+
+
+def _fleet(
+    hosts: str | os.PathLike[str],
+    agent: str | os.PathLike[str] | None,
+    names: Sequence[str],
+    interval_s: float,
+    count: int | None,
+) -> FleetWatch:
+    from spindle import __version__
+    from spindle.fleet.hosts import read
+    from spindle.fleet.monitoring import FleetWatch
+    from spindle.library.fleets import agent_for
+
+    found = read(Path(os.fspath(hosts)))
+    return FleetWatch(found, names, interval_s, count, agent_for(agent, found), __version__)

@@ -24,6 +24,7 @@ Public signatures::
 """
 
 from .columns import CGROUP, DISK, HOST, Column
+from .disks import Disk
 from .interval import Activity, CgroupRates, Interval, between
 from .sample import Sample, Sampler
 from .selection import Selection, UnknownDevice
@@ -37,6 +38,7 @@ __all__ = [
     "Activity",
     "CgroupRates",
     "Column",
+    "Disk",
     "Extent",
     "Interval",
     "Sample",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from spindle.host.diskstats import DiskDelta, difference
 
@@ -82,6 +82,19 @@ class Interval:
     appeared: list[str]
     """Devices that are new, or replaced one of the same name; their first interval begins now."""
     gone: list[str]
+    hosts: dict[str, Values] = field(default_factory=dict)
+    """Of several hosts, whose devices are named `host:device`: what `host` has for one machine."""
+    lost: dict[str, str] = field(default_factory=dict)
+    """Hosts that are watched no longer, and why."""
+
+    @property
+    def machines(self) -> dict[str, Values]:
+        """vmstat's columns of each host; of one machine under the name ''."""
+        return self.hosts or {"": self.host}
+
+    def machine_of(self, device: str) -> Values:
+        """Those of the host that has a device."""
+        return self.machines[device.partition(":")[0] if self.hosts else ""]
 
 
 def between(before: Sample, after: Sample) -> Interval:

@@ -71,7 +71,7 @@ class Summary:
         self.intervals = 0
         self.seconds = 0.0
         self._disks: dict[str, _Device] = {}
-        self._host = _Weighted()
+        self._machines: dict[str, _Weighted] = {}
         self._cgroups: dict[GroupOnDevice, _Weighted] = {}
 
     def add(self, interval: Interval) -> None:
@@ -84,7 +84,8 @@ class Summary:
             if activity.delta is not None:
                 device.disk = activity.disk
                 device.delta = activity.delta if device.delta is None else added(device.delta, activity.delta)
-        self._host.add(interval.host, interval.seconds)
+        for name, values in interval.machines.items():
+            self._machines.setdefault(name, _Weighted()).add(values, interval.seconds)
         for rates in interval.cgroups or []:
             key = GroupOnDevice(rates.group, rates.device)
             self._cgroups.setdefault(key, _Weighted()).add(rates.columns(), interval.seconds)
@@ -99,9 +100,14 @@ class Summary:
         return found
 
     @property
+    def machines(self) -> dict[str, dict[str, Extent]]:
+        """Host -> column -> extent; one machine has the name ''."""
+        return {name: found.extents() for name, found in self._machines.items()}
+
+    @property
     def host(self) -> dict[str, Extent]:
-        """Column -> extent."""
-        return self._host.extents()
+        """Column -> extent, of one machine."""
+        return self.machines.get("", {})
 
     @property
     def cgroups(self) -> dict[GroupOnDevice, dict[str, Extent]]:

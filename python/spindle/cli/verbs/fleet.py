@@ -8,6 +8,7 @@ import click
 
 from spindle.cli.exits import Exit, failed
 from spindle.cli.options.added import added
+from spindle.cli.options.hosts import agent_option
 from spindle.cli.options.keys import key_options, overrides_of, set_option
 from spindle.cli.options.storing import store_option
 from spindle.cli.output import json_option
@@ -39,12 +40,7 @@ HOSTS = (
         metavar="HOST",
         help="Its device may be built of other devices (md, dm, loop). May be repeated.",
     ),
-    click.option(
-        "--agent",
-        type=click.Path(),
-        metavar="FILE",
-        help="spindle-agent, copied to hosts without one.  [default: `make agent`'s]",
-    ),
+    agent_option,
     click.option("--all-or-none", is_flag=True, help="Start nothing unless every host is ready."),
 )  # fmt: skip
 

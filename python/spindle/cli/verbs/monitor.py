@@ -11,6 +11,7 @@ import click
 
 from spindle.cli.exits import Exit
 from spindle.cli.failure import spelled
+from spindle.cli.options.hosts import agent_option
 from spindle.cli.options.storing import opened, where_option
 from spindle.cli.writing import OutputOption, WritingCommand
 
@@ -46,6 +47,13 @@ if TYPE_CHECKING:
     "-o", "--output", cls=OutputOption, kind="recording",
     help="Write one row per device and interval to a new CSV file as well.",
 )  # fmt: skip
+@click.option(
+    "--hosts",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Watch these hosts, as of `spindle fleet`, instead of this machine; DEVICES may be HOST:DEVICE.",
+)
+@agent_option
 @where_option("Record devices and CPUs")
 def command(
     devices: tuple[str, ...],
@@ -55,6 +63,8 @@ def command(
     cgroups: int,
     json: bool,
     output: Output | None,
+    hosts: str | None,
+    agent: str | None,
     store: str | None,
 ) -> Exit:
     """Show the activity of DEVICES at each interval (any name, or a file on them; default: all disks that ever did I/O)
@@ -66,7 +76,9 @@ def command(
     from spindle.library.monitoring import signals_kept
 
     with opened(store) if store is not None else nullcontext() as place:
-        watched = spindle.monitor(*devices, interval=interval_s, count=count, cgroups=cgroups > 0, store=place)
+        watched = spindle.monitor(
+            *devices, interval=interval_s, count=count, cgroups=cgroups > 0, store=place, hosts=hosts, agent=agent
+        )
         file = _new_file(output) if output is not None else None
         view = _view(json, active, cgroups)
         try:
@@ -83,7 +95,7 @@ def command(
             view.close()
             if file is not None:
                 file.close()
-    return Exit.FINE
+    return Exit.FAILED if watched.lost else Exit.FINE
 
 
 def _view(json: bool, active: bool, cgroups: int) -> View:

@@ -31,12 +31,14 @@ class CsvFile:
     def add(self, interval: Interval) -> None:
         """Add a row for each device, with the columns of the machine, and for each group, with its own."""
         start = [moment(interval), f"{interval.seconds:.6f}"]
-        host = [_cell(interval.host.get(column.name)) for column in HOST]
         for name, activity in interval.disks.items():
-            values = activity.columns()
+            values, machine = activity.columns(), interval.machine_of(name)
+            host = [_cell(machine.get(column.name)) for column in HOST]
             self._write([*start, name, "", *host, *(_cell(values[column.name]) for column in DISK)])
         if not interval.disks:
-            self._write([*start, "", "", *host, *("" for _ in DISK)])
+            for machine in interval.machines.values():
+                host = [_cell(machine.get(column.name)) for column in HOST]
+                self._write([*start, "", "", *host, *("" for _ in DISK)])
         for rates in interval.cgroups or []:
             values = rates.columns()
             of_disk = [_cell(values.get(column.name)) for column in DISK]
@@ -92,16 +94,19 @@ class JsonLines:
                 "cgroups_uncounted": interval.uncounted,
                 "appeared": interval.appeared,
                 "gone": interval.gone,
+                **({"hosts": interval.hosts, "lost": interval.lost} if interval.hosts else {}),
             }
         )
 
     def end(self, summary: Summary) -> None:
+        hosts = {name: _extents(extents) for name, extents in summary.machines.items() if name}
         self._print(
             {
                 "summary": {
                     "intervals": summary.intervals,
                     "elapsed_s": summary.seconds,
                     "host": _extents(summary.host),
+                    **({"hosts": hosts} if hosts else {}),
                     "devices": {name: _extents(extents) for name, extents in summary.disks.items()},
                     "cgroups": [
                         {"cgroup": key.group, "device": key.device, **_extents(extents)}

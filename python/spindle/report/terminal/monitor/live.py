@@ -84,7 +84,9 @@ class LiveView:
         width, height = self._console.size
         groups = (interval.cgroups or [])[: self._most_cgroups] if height >= 20 else []
         below = [*changes(interval), *(uncounted(interval) if self._most_cgroups else [])]
-        room = max(1, height - 8 - len(below) - (len(groups) + 2 if groups else 0) - len(self._note))
+        room = max(
+            1, height - 7 - len(interval.machines) - len(below) - (len(groups) + 2 if groups else 0) - len(self._note)
+        )
         shown = [
             (name, activity) for name, activity in interval.disks.items() if activity.active or not self._active_only
         ]
@@ -94,7 +96,7 @@ class LiveView:
             below.append(f"and {hidden} more device{'s' if hidden > 1 else ''}, less busy")
         parts: list[RenderableType] = [
             Text(stamp(interval), style="bold"),
-            Text("\n".join(host_table([("", interval.host)])), no_wrap=True, overflow="crop"),
+            Text("\n".join(host_table(list(interval.machines.items()))), no_wrap=True, overflow="crop"),
             Text(""),
             self._devices(shown, width),
         ]

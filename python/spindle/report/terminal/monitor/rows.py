@@ -88,7 +88,7 @@ def host_table(rows: Sequence[tuple[str, dict[str, float | None]]]) -> list[str]
 
 def _host_cell(row: str, column: Column, values: dict[str, float | None]) -> str:
     """Print a cell: counts are whole, but not their mean."""
-    return number(values.get(column.name), 0 if column.name in COUNTS and row != "mean" else 1)
+    return number(values.get(column.name), 0 if column.name in COUNTS and not row.endswith("mean") else 1)
 
 
 def table(first: str, columns: Sequence[Column], rows: Iterable[tuple[str, dict[str, float | None]]]) -> list[str]:
@@ -116,9 +116,10 @@ def printable(text: str) -> str:
 
 
 def changes(interval: Interval) -> list[str]:
-    """Report devices that appeared or disappeared."""
+    """Report devices that appeared or disappeared, and hosts that were lost."""
     lines = [f"{name} is new: its first interval begins now" for name in interval.appeared]
-    return [*lines, *(f"{name} is gone" for name in interval.gone)]
+    lines.extend(f"{name} is gone" for name in interval.gone)
+    return [*lines, *(f"{host} is watched no longer: {why}" for host, why in interval.lost.items())]
 
 
 def uncounted(interval: Interval) -> list[str]:
@@ -131,7 +132,7 @@ def uncounted(interval: Interval) -> list[str]:
 
 def block(interval: Interval, active_only: bool, most_cgroups: int) -> list[str]:
     """Return the block of one interval."""
-    lines = [stamp(interval), *host_table([("", interval.host)]), ""]
+    lines = [stamp(interval), *host_table(list(interval.machines.items())), ""]
     shown = {name: activity for name, activity in interval.disks.items() if activity.active or not active_only}
     lines.extend(table("Device", DISK, [(name, activity.columns()) for name, activity in shown.items()]))
     lines.extend(changes(interval))
@@ -152,7 +153,8 @@ def summary_lines(summary: Summary, style: Style, most_cgroups: int = 0) -> list
     head = f"Summary of {summary.intervals} interval{several}, {units.seconds(summary.seconds)}"
     lines = style.headline(f"{head}: mean, and the maximum of an interval")
     hosts = [
-        (short, {name: _of(extent, which) for name, extent in summary.host.items()})
+        (f"{host} {short}".strip(), {name: _of(extent, which) for name, extent in extents.items()})
+        for host, extents in summary.machines.items()
         for which, short in (("mean", "mean"), ("maximum", "max"))
     ]
     lines.extend(host_table(hosts))
