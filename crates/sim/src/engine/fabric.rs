@@ -51,9 +51,10 @@ pub(crate) struct Fabric {
 pub(crate) struct Piece {
     pub(crate) offset: u64,
     pub(crate) len: u64,
-    /// Bios begun for it, besides those for members: md's cut submits the rest anew, that of the block layer makes a bio for
-    /// the first part too (Linux 6.1 `__bio_split_to_limits`).
-    pub(crate) begun: u32,
+    /// The block layer cut a rest off.
+    pub(crate) is_cut_above: bool,
+    /// md cut a rest off.
+    pub(crate) is_cut: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -299,7 +300,8 @@ impl Fabric {
             let piece = Piece {
                 offset: at,
                 len: until - at,
-                begun: u32::from(until < cut) + 2 * u32::from(cut < end),
+                is_cut_above: cut < end,
+                is_cut: until < cut,
             };
             take(self, piece);
         }
@@ -538,6 +540,11 @@ impl Fabric {
     #[inline]
     pub(crate) fn sent(&mut self, member: usize) {
         self.pending[member] += 1;
+    }
+
+    /// A member that was chosen counts as busy (`sent`) until its bio is sent.
+    pub(crate) fn sends_now(&mut self, member: usize) {
+        self.pending[member] -= 1;
     }
 
     /// A bio of the member is done; `end` is its last block's end on the drive.

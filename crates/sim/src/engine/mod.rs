@@ -119,6 +119,8 @@ impl Readings {
     const REAPED: u64 = 1;
     /// `bio_issue_init`: bios for md, what md splits off, and bios for members.
     const BIO: u64 = 1;
+    /// `__bio_split_to_limits`: the first part, and the rest, which is submitted anew.
+    const CUT: u64 = 2 * Self::BIO;
     /// `blk_mq_rq_ctx_init`: `start_time_ns`.
     const REQUEST: u64 = 1;
     /// `blk_mq_start_request`: `io_start_time_ns`, which the throttling of write-back asks for.
@@ -505,9 +507,10 @@ impl Engine {
                 fabric.sent(queue);
             }
             at += u64::from(blocks);
-            let readings = u64::from(bios == 0) + 2 * u64::from(at < end);
+            let begun = u64::from(bios == 0) * Readings::BIO;
+            let cut = u64::from(at < end) * Readings::CUT;
             bios += 1;
-            self.read_clock(readings * Readings::BIO)?;
+            self.read_clock(begun + cut)?;
             if !plugged {
                 self.enqueue(queue, chain, false)?;
             } else if !self.plug.merge(queue as u32, chain, most, &mut self.bios)
@@ -1039,7 +1042,7 @@ impl Engine {
             if at == 0 {
                 self.read_clock(Readings::BIO)?;
             } else if at.is_multiple_of(copies) {
-                self.read_clock(Readings::BIO * if is_cut { 2 } else { 1 })?;
+                self.read_clock(if is_cut { Readings::CUT } else { Readings::BIO })?;
             }
             let part = (request.member, request.offset, request.len);
             // Writes of a device go under a plug, each call's by themselves (`blkdev_write_iter`).
@@ -1071,13 +1074,22 @@ impl Engine {
         fabric.cut(offset, len, &mut pieces);
         self.read_clock(Readings::BIO)?;
         let mut bios = 0;
-        for &Piece { offset, len, begun } in &pieces {
-            self.read_clock(u64::from(begun) * Readings::BIO)?;
+        for piece in &pieces {
+            if piece.is_cut_above {
+                self.read_clock(Readings::CUT)?;
+            }
             let Target::Array(fabric) = &mut self.target else {
                 return Ok(0);
             };
-            let place = fabric.choose(offset, len)?;
-            let part = (place.member, place.offset, len);
+            let place = fabric.choose(piece.offset, piece.len)?;
+            let part = (place.member, place.offset, piece.len);
+            if piece.is_cut && self.rules.reading_ns > 0 {
+                fabric.sent(place.member as usize);
+                self.read_clock(Readings::BIO)?;
+                if let Target::Array(fabric) = &mut self.target {
+                    fabric.sends_now(place.member as usize);
+                }
+            }
             bios += self.send_member(Owner::Load(slot), issuer, part, Manner::READ, plugged)?;
         }
         pieces.clear();
