@@ -507,10 +507,16 @@ impl Engine {
                 fabric.sent(queue);
             }
             at += u64::from(blocks);
-            let begun = u64::from(bios == 0) * Readings::BIO;
-            let cut = u64::from(at < end) * Readings::CUT;
+            if self.rules.reading_ns > 0 {
+                // Rows of a batch have a bio each.
+                let begun = match owner {
+                    Owner::Rows(_) => (u64::from(blocks) * BLOCK).div_ceil(STRIPE_BLOCK),
+                    _ => u64::from(bios == 0),
+                };
+                let cut = u64::from(at < end) * Readings::CUT;
+                self.read_clock(begun * Readings::BIO + cut)?;
+            }
             bios += 1;
-            self.read_clock(begun + cut)?;
             if !plugged {
                 self.enqueue(queue, chain, false)?;
             } else if !self.plug.merge(queue as u32, chain, most, &mut self.bios)
