@@ -263,9 +263,7 @@ impl Queue {
             return false;
         }
         match self.limits.multi_queue {
-            true => {
-                self.elevator.merges_inserted() && self.merge_back(now_ns, chain, false, bios)
-            }
+            true => self.elevator.merges_inserted() && self.merge_back(now_ns, chain, false, bios),
             false => self.merge(now_ns, chain, bios),
         }
     }

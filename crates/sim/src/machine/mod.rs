@@ -69,6 +69,7 @@ pub struct Host {
     /// CPU time a worker spends on each request, ns.
     pub cpu_per_request_ns: u64,
     /// Time that a reading of the clock takes where nothing else takes any, in the lab: ns.
+    #[serde(skip_serializing_if = "is_zero")]
     pub clock_reading_ns: u64,
     /// Memory, bytes; `None` for 1 GiB.
     pub memory: Option<u64>,
@@ -76,6 +77,10 @@ pub struct Host {
     pub dirty: DirtyLimits,
     /// Bytes that a processor copies to or from the page cache in a second.
     pub copy_rate: u64,
+}
+
+fn is_zero(ns: &u64) -> bool {
+    *ns == 0
 }
 
 impl Host {

@@ -9,11 +9,13 @@ from spindle import _core
 from spindle.result.figures import Stream
 from spindle.run.simulate import read_figures
 from spindle.validation.kernel.cases import ELEVATORS, Case, Load
-from spindle.validation.kernel.steps import CLOCK_READING_NS
 from spindle.validation.kernel.runner import CaseFigures, LoadFigures, MemberFigures, NotModelled
+from spindle.validation.kernel.steps import CLOCK_READING_NS
 from spindle.validation.kernel.trace import Request, member_figures
 
 PIECE_S = 1.0
+COPY_RATE = "900000 GB/s"
+"""The processors of the measured machine cost no time."""
 _LETTERS = {"read": "R", "write": "W", "flush": "F"}
 
 
@@ -72,7 +74,10 @@ def _load(load: Load, stream: Stream) -> LoadFigures:
 
 def machine_text(case: Case) -> str:
     """Return the machine of a case as a machine file."""
-    lines = ["[host]", f"memory = '{case.memory}iB'", f"clock_reading = '{CLOCK_READING_NS}ns'"]
+    lines = ["[host]", f"memory = '{case.memory}iB'", f"copy_rate = '{COPY_RATE}'"]
+    if len(case.loads) == 1:
+        # Which of several loads has the processor is not modelled.
+        lines += [f"clock_reading = '{CLOCK_READING_NS}ns'"]
     lines += ["[queue]", f"scheduler = '{case.scheduler}'", f"max_request = '{case.max_request_kib}KiB'"]
     if case.read_ahead_kib not in ("", "default"):
         lines += [f"read_ahead = '{case.read_ahead_kib}KiB'"]
