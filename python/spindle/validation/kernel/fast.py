@@ -75,8 +75,9 @@ def _load(load: Load, stream: Stream) -> LoadFigures:
 def machine_text(case: Case) -> str:
     """Return the machine of a case as a machine file."""
     lines = ["[host]", f"memory = '{case.memory}iB'", f"copy_rate = '{COPY_RATE}'"]
-    if len(case.loads) == 1:
-        # Which of several loads has the processor is not modelled.
+    writes_rows = case.operation == "bufwrite" and case.level in ("raid4", "raid5", "raid6")
+    if len(case.loads) == 1 and not writes_rows:
+        # Which of several loads, or of md's thread and one that writes pages, has the processor is not modelled.
         lines += [f"clock_reading = '{CLOCK_READING_NS}ns'"]
     lines += ["[queue]", f"scheduler = '{case.scheduler}'", f"max_request = '{case.max_request_kib}KiB'"]
     if case.read_ahead_kib not in ("", "default"):
