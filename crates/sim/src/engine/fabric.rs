@@ -46,6 +46,17 @@ pub(crate) struct Fabric {
     is_single_group: bool,
 }
 
+/// A part of a request that md handles by itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Piece {
+    pub(crate) offset: u64,
+    pub(crate) len: u64,
+    /// The block layer cut a rest off.
+    pub(crate) is_cut_above: bool,
+    /// md cut a rest off.
+    pub(crate) is_cut: bool,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Plain,
@@ -208,7 +219,7 @@ impl Fabric {
         lacking
     }
 
-    /// Member requests of a read.
+    /// Member requests of a read, but not of a mirror.
     pub(crate) fn read(
         &mut self,
         offset: u64,
@@ -216,9 +227,8 @@ impl Fabric {
         out: &mut Vec<MemberRequest>,
     ) -> Result<(), ArrayError> {
         match self.kind {
-            Kind::Plain => self.pieces(offset, len, out),
             Kind::Parity => self.read_parity(offset, len, out),
-            Kind::Raid1 | Kind::Raid10 { .. } => self.read_mirror(offset, len, out),
+            Kind::Plain | Kind::Raid1 | Kind::Raid10 { .. } => self.pieces(offset, len, out),
         }
     }
 
@@ -271,7 +281,7 @@ impl Fabric {
         chunk: u64,
         offset: u64,
         len: u64,
-        mut take: impl FnMut(&mut Self, u64, u64),
+        mut take: impl FnMut(&mut Self, Piece),
     ) {
         let mut splits = std::mem::take(&mut self.splits);
         splits.push((offset, offset + len));
@@ -287,7 +297,13 @@ impl Fabric {
                 false => [(cut, end), (until, cut)],
             };
             splits.extend(rests.iter().filter(|(from, to)| from < to));
-            take(self, at, until - at);
+            let piece = Piece {
+                offset: at,
+                len: until - at,
+                is_cut_above: cut < end,
+                is_cut: until < cut,
+            };
+            take(self, piece);
         }
         self.splits = splits;
     }
@@ -301,36 +317,20 @@ impl Fabric {
         }
     }
 
-    /// A copy is chosen for each piece by itself: one that was just chosen is busy.
-    fn read_mirror(
-        &mut self,
-        offset: u64,
-        len: u64,
-        out: &mut Vec<MemberRequest>,
-    ) -> Result<(), ArrayError> {
-        let mut outcome = Ok(());
-        self.in_order(self.mirror_chunk(), offset, len, |of, at, len| {
-            if outcome.is_err() {
-                return;
-            }
-            match of.choose(at, len) {
-                Ok(place) => {
-                    of.pending[place.member as usize] += 1;
-                    out.push(MemberRequest {
-                        member: place.member,
-                        offset: place.offset,
-                        len,
-                        pieces: 1,
-                    });
-                }
-                Err(error) => outcome = Err(error),
-            }
+    /// The pieces of a read of a mirror, a bio each.
+    pub(crate) fn cut(&mut self, offset: u64, len: u64, out: &mut Vec<Piece>) {
+        self.in_order(self.mirror_chunk(), offset, len, |_, piece| {
+            out.push(piece);
         });
-        // They count from when they are sent.
-        for piece in out {
-            self.pending[piece.member as usize] -= 1;
+    }
+
+    /// Members that are there of those that a write goes to, at most.
+    pub(crate) fn copies(&self) -> usize {
+        match self.kind {
+            Kind::Plain | Kind::Parity => 1,
+            Kind::Raid1 => (self.array.members() - self.missing.len()) as usize,
+            Kind::Raid10 { near, far } => (near * far) as usize,
         }
-        outcome
     }
 
     /// Reads of a whole parity array go past the stripe cache, chunk by chunk (`chunk_aligned_read`).
@@ -342,7 +342,10 @@ impl Fabric {
     ) -> Result<(), ArrayError> {
         let mut outcome = Ok(());
         let chunk = self.array.chunk().unwrap_or(u64::MAX);
-        self.in_order(chunk, offset, len, |of, at, len| {
+        self.in_order(chunk, offset, len, |of, piece| {
+            let Piece {
+                offset: at, len, ..
+            } = piece;
             if outcome.is_ok() {
                 outcome = of.pieces_in_order(at, len, out);
             }
@@ -350,7 +353,8 @@ impl Fabric {
         outcome
     }
 
-    fn choose(&mut self, logical: u64, len: u64) -> Result<Place, ArrayError> {
+    /// The copy that is read.
+    pub(crate) fn choose(&mut self, logical: u64, len: u64) -> Result<Place, ArrayError> {
         self.candidates.clear();
         for place in self.array.places(logical) {
             if self.missing.contains(place.member)
@@ -396,7 +400,10 @@ impl Fabric {
         if self.kind == Kind::Plain {
             self.pieces(offset, len, out)?;
         } else {
-            self.in_order(self.mirror_chunk(), offset, len, |of, at, len| {
+            self.in_order(self.mirror_chunk(), offset, len, |of, piece| {
+                let Piece {
+                    offset: at, len, ..
+                } = piece;
                 out.extend(of.array.places(at).map(|place| MemberRequest {
                     member: place.member,
                     offset: place.offset,
@@ -533,6 +540,11 @@ impl Fabric {
     #[inline]
     pub(crate) fn sent(&mut self, member: usize) {
         self.pending[member] += 1;
+    }
+
+    /// A member that was chosen counts as busy (`sent`) until its bio is sent.
+    pub(crate) fn sends_now(&mut self, member: usize) {
+        self.pending[member] -= 1;
     }
 
     /// A bio of the member is done; `end` is its last block's end on the drive.

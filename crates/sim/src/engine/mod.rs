@@ -33,7 +33,7 @@ use spindle_workload::{Hold, Op, Workload};
 use self::bio::{Bio, Chain, Issuer, Manner, Owner};
 use self::events::{Events, NEVER};
 pub(crate) use self::fabric::{Fabric, Setup, StripeRules};
-use self::fabric::{Flushes, Superblock};
+use self::fabric::{Flushes, Piece, Superblock};
 use self::journal::Journal;
 use self::load::{Alarm, Load, Stage};
 use self::plug::Plug;
@@ -50,6 +50,7 @@ use crate::figures::SimFigures;
 use crate::kernel::Kernel;
 use crate::machine::Files;
 use crate::progress::Progress;
+use crate::request::Id;
 
 /// Number of events between two checks for a stop.
 const LOOK: u64 = 4096;
@@ -98,12 +99,39 @@ pub(crate) struct Rules {
     pub(crate) kernel: Kernel,
     /// CPU time of a request.
     pub(crate) cpu_ns: u64,
+    /// Time that a thread's reading of the clock takes; those of interrupts take none. With it there is one processor.
+    pub(crate) reading_ns: u64,
     /// Every drive takes discards, and the array passes them on.
     pub(crate) takes_discards: bool,
     /// First byte of the load's target on the array or drive.
     pub(crate) partition_start: u64,
     /// The file system of the load's files.
     pub(crate) files: Option<Files>,
+}
+
+/// Readings of the clock by a thread (Linux 6.1); those in interrupts take no time.
+struct Readings;
+
+impl Readings {
+    /// Spindle's, before a request.
+    const LOAD: u64 = 1;
+    /// Spindle's, after it has got what is done.
+    const REAPED: u64 = 1;
+    /// `bio_issue_init`: bios for md, what md splits off, and bios for members.
+    const BIO: u64 = 1;
+    /// `__bio_split_to_limits`: the first part, and the rest, which is submitted anew.
+    const CUT: u64 = 2 * Self::BIO;
+    /// `blk_mq_rq_ctx_init`: `start_time_ns`.
+    const REQUEST: u64 = 1;
+    /// `blk_mq_start_request`: `io_start_time_ns`, which the throttling of write-back asks for.
+    const START: u64 = 1;
+}
+
+/// What an interrupt leaves to threads.
+enum Postponed {
+    Bio(usize, Bio),
+    Flushed(usize, u32),
+    Rest(Bio),
 }
 
 pub(crate) struct Engine {
@@ -125,7 +153,11 @@ pub(crate) struct Engine {
     /// Queues that received bios and have not been run since.
     touched: Vec<u32>,
     is_touched: Vec<bool>,
+    /// Requests that the drive is to get at once.
+    started: Vec<Id>,
     requests: Vec<MemberRequest>,
+    /// Pieces of a read of a mirror.
+    pieces: Vec<Piece>,
     /// Slots with a row that the stripe cache has finished.
     returned: VecDeque<u32>,
     /// Slots whose flush is done.
@@ -136,6 +168,10 @@ pub(crate) struct Engine {
     md_runs: bool,
     /// Workers with free slots that have seen all completions of the moment next.
     ready: VecDeque<u32>,
+    /// An interrupt is being dealt with.
+    in_interrupt: bool,
+    /// What interrupts leave to threads.
+    postponed: VecDeque<Postponed>,
     /// Slots whose request a worker sees as done without having spent time on it.
     seen_now: VecDeque<u32>,
     /// Slots whose requests go in one call.
@@ -194,12 +230,16 @@ impl Engine {
             finished: VecDeque::with_capacity(64),
             touched: Vec::with_capacity(queues.len()),
             is_touched: vec![false; queues.len()],
+            started: Vec::with_capacity(64),
             requests: Vec::with_capacity(64),
+            pieces: Vec::with_capacity(64),
             returned: VecDeque::with_capacity(64),
             flushed: Vec::new(),
             awake: Vec::new(),
             md_runs: false,
             ready: VecDeque::new(),
+            in_interrupt: false,
+            postponed: VecDeque::new(),
             seen_now: VecDeque::new(),
             batch: Vec::new(),
             one_call_each: options.one_call_each,
@@ -232,7 +272,7 @@ impl Engine {
                     now_ns: self.now_ns,
                 });
             }
-            self.now_ns = now_ns;
+            self.now_ns = now_ns.max(self.now_ns);
             self.counted += 1;
             if self.counted.is_multiple_of(LOOK) {
                 self.publish();
@@ -246,10 +286,10 @@ impl Engine {
                 self.touch(source);
             } else if source < alarms {
                 let queue = source - self.queues.len();
-                self.queues[queue].timer(now_ns);
+                self.queues[queue].timer(self.now_ns);
                 self.touch(queue);
             } else if source == alarms {
-                while let Some(alarm) = self.load.ring(now_ns) {
+                while let Some(alarm) = self.load.ring(self.now_ns) {
                     self.alarm(alarm)?;
                 }
             } else {
@@ -297,6 +337,12 @@ impl Engine {
             while let Some((queue, completion)) = self.finished.pop_front() {
                 self.finish(queue as usize, &completion)?;
             }
+            if self.rules.reading_ns > 0 {
+                self.dispatch()?;
+            }
+            while let Some(postponed) = self.postponed.pop_front() {
+                self.catch_up_on(postponed)?;
+            }
             while let Some(slot) = self.seen_now.pop_front() {
                 self.seen(slot)?;
             }
@@ -319,6 +365,7 @@ impl Engine {
                 self.run_md(true)?;
             }
             if self.finished.is_empty()
+                && self.postponed.is_empty()
                 && self.returned.is_empty()
                 && self.touched.is_empty()
                 && self.ready.is_empty()
@@ -341,21 +388,59 @@ impl Engine {
     /// Runs the queues that were touched, and notes their next event.
     #[inline]
     fn dispatch(&mut self) -> Result<(), SimError> {
-        while let Some(queue) = self.touched.pop() {
+        while let Some(queue) = self.next_touched() {
             let queue = queue as usize;
             self.is_touched[queue] = false;
             self.catch_up(queue);
-            let now_ns = self.now_ns;
-            self.queues[queue]
-                .run(now_ns)
-                .map_err(|error| self.refused(queue, error))?;
-            let of = &self.queues[queue];
-            let (event_ns, timer_ns) = (of.drive.next_event_ns(), of.timer_ns());
-            self.events.set(queue, event_ns.unwrap_or(NEVER));
-            self.events
-                .set(self.queues.len() + queue, timer_ns.unwrap_or(NEVER));
+            while let Some(request) = self.queues[queue]
+                .next(self.now_ns)
+                .map_err(|error| self.refused(queue, error))?
+            {
+                if self.rules.reading_ns == 0 {
+                    self.hand_over(queue, request)?;
+                } else {
+                    self.read_clock(Readings::START)?;
+                    self.started.push(request);
+                }
+            }
+            // The drive hears of them when the last one is ready (`bd->last`).
+            if !self.started.is_empty() {
+                self.catch_up(queue);
+            }
+            for at in 0..self.started.len() {
+                self.hand_over(queue, self.started[at])?;
+            }
+            self.started.clear();
+            self.note_events(queue);
         }
         Ok(())
+    }
+
+    /// The order counts only where their requests take time.
+    #[inline]
+    fn next_touched(&mut self) -> Option<u32> {
+        if self.rules.reading_ns == 0 || self.touched.len() < 2 {
+            return self.touched.pop();
+        }
+        Some(self.touched.remove(0))
+    }
+
+    #[inline]
+    fn hand_over(&mut self, queue: usize, request: Id) -> Result<(), SimError> {
+        let now_ns = self.now_ns;
+        self.queues[queue]
+            .hand_over(now_ns, request)
+            .map_err(|error| self.refused(queue, error))
+    }
+
+    /// Notes the next events of a queue.
+    #[inline]
+    fn note_events(&mut self, queue: usize) {
+        let of = &self.queues[queue];
+        let (event_ns, timer_ns) = (of.drive.next_event_ns(), of.timer_ns());
+        self.events.set(queue, event_ns.unwrap_or(NEVER));
+        self.events
+            .set(self.queues.len() + queue, timer_ns.unwrap_or(NEVER));
     }
 
     fn refused(&self, queue: usize, error: SubmitError) -> SimError {
@@ -422,12 +507,22 @@ impl Engine {
                 fabric.sent(queue);
             }
             at += u64::from(blocks);
+            if self.rules.reading_ns > 0 {
+                // Rows of a batch have a bio each.
+                let begun = match owner {
+                    Owner::Rows(_) => (u64::from(blocks) * BLOCK).div_ceil(STRIPE_BLOCK),
+                    _ => u64::from(bios == 0),
+                };
+                let cut = u64::from(at < end) * Readings::CUT;
+                self.read_clock(begun * Readings::BIO + cut)?;
+            }
             bios += 1;
             if !plugged {
                 self.enqueue(queue, chain, false)?;
             } else if !self.plug.merge(queue as u32, chain, most, &mut self.bios)
                 && !self.queues[queue].merges_bio(self.now_ns, chain, &mut self.bios)
             {
+                self.read_clock(Readings::REQUEST)?;
                 if self.plug.is_full() {
                     self.empty_plug()?;
                 }
@@ -439,6 +534,10 @@ impl Engine {
 
     #[inline]
     fn enqueue(&mut self, queue: usize, chain: Chain, plugged: bool) -> Result<(), SimError> {
+        if !plugged {
+            let is_started = !self.queues[queue].has_elevator();
+            self.read_clock(Readings::REQUEST + u64::from(is_started) * Readings::START)?;
+        }
         self.catch_up(queue);
         let waits = self.queues[queue]
             .add(self.now_ns, chain, plugged, &mut self.bios)
@@ -640,6 +739,10 @@ impl Engine {
         let plugged = self.batch.len() > UNPLUGGED;
         for at in 0..self.batch.len() {
             let slot = self.batch[at];
+            // The measured cases go through the page cache by `dd`, which looks at no clock.
+            if !self.one_call_each || self.cache.is_none() {
+                self.read_clock(Readings::LOAD)?;
+            }
             self.issue(slot, plugged)?;
             if !plugged {
                 self.unplug()?;
@@ -664,9 +767,65 @@ impl Engine {
     fn fill_ready(&mut self) -> Result<(), SimError> {
         while let Some(worker) = self.ready.pop_front() {
             self.load.workers[worker as usize].is_ready = false;
-            self.fill(worker as usize)?;
+            if self.rules.reading_ns > 0 {
+                self.go_on(worker as usize)?;
+            } else {
+                self.fill(worker as usize)?;
+            }
         }
         Ok(())
+    }
+
+    /// A thread reads the clock, so often. Drives finish commands meanwhile.
+    #[inline]
+    fn read_clock(&mut self, readings: u64) -> Result<(), SimError> {
+        if self.rules.reading_ns == 0 || self.in_interrupt {
+            return Ok(());
+        }
+        self.spend(readings * self.rules.reading_ns)
+    }
+
+    fn spend(&mut self, ns: u64) -> Result<(), SimError> {
+        let until_ns = self.now_ns + ns;
+        for at in 0..self.touched.len() {
+            self.note_events(self.touched[at] as usize);
+        }
+        self.in_interrupt = true;
+        while let Some((queue, completion)) = self.finished.pop_front() {
+            self.finish(queue as usize, &completion)?;
+        }
+        loop {
+            let (at_ns, source) = self.events.first();
+            if at_ns >= until_ns || source >= self.queues.len() {
+                break;
+            }
+            self.now_ns = at_ns.max(self.now_ns);
+            self.advance(source);
+            self.touch(source);
+            self.note_events(source);
+            while let Some((queue, completion)) = self.finished.pop_front() {
+                self.finish(queue as usize, &completion)?;
+            }
+        }
+        self.in_interrupt = false;
+        self.now_ns = until_ns;
+        Ok(())
+    }
+
+    /// A thread is to run when the processor is free.
+    fn make_ready(&mut self, worker: usize) {
+        if !std::mem::replace(&mut self.load.workers[worker].is_ready, true) {
+            self.ready.push_back(worker as u32);
+        }
+    }
+
+    /// Does what an interrupt has left to threads.
+    fn catch_up_on(&mut self, postponed: Postponed) -> Result<(), SimError> {
+        match postponed {
+            Postponed::Bio(queue, bio) => self.bio_handled(queue, &bio),
+            Postponed::Flushed(queue, slot) => self.flush_handled(queue, slot),
+            Postponed::Rest(bio) => self.issue_rest(&bio),
+        }
     }
 
     /// Draws requests that are due for a worker's free slots, `most` of them, into the batch.
@@ -867,6 +1026,10 @@ impl Engine {
             return Ok(0);
         };
         let is_cut = fabric.is_cut_by_the_block_layer();
+        let copies = fabric.copies();
+        if !manner.write && fabric.has_mirrors() {
+            return self.read_mirror((slot, issuer), (offset, len), plugged);
+        }
         let mut requests = std::mem::take(&mut self.requests);
         if manner.write {
             fabric.write(offset, len, &mut requests)?;
@@ -877,7 +1040,16 @@ impl Engine {
         let by_worker = is_cut && requests.len() > 1 && !self.one_call_each && !of_pages;
         let (mut bios, mut sent) = (0, 0);
         self.sleeps = false;
-        for request in &requests {
+        let copies = match manner.write {
+            true => copies,
+            false => 1,
+        };
+        for (at, request) in requests.iter().enumerate() {
+            if at == 0 {
+                self.read_clock(Readings::BIO)?;
+            } else if at.is_multiple_of(copies) {
+                self.read_clock(if is_cut { Readings::CUT } else { Readings::BIO })?;
+            }
             let part = (request.member, request.offset, request.len);
             // Writes of a device go under a plug, each call's by themselves (`blkdev_write_iter`).
             let plugged = manner.write || (plugged && !by_worker);
@@ -894,9 +1066,45 @@ impl Engine {
         Ok(bios)
     }
 
+    /// A copy is chosen for each piece when the bio of the one before it is sent: its member is busy then.
+    fn read_mirror(
+        &mut self,
+        (slot, issuer): (u32, Issuer),
+        (offset, len): (u64, u64),
+        plugged: bool,
+    ) -> Result<u32, SimError> {
+        let Target::Array(fabric) = &mut self.target else {
+            return Ok(0);
+        };
+        let mut pieces = std::mem::take(&mut self.pieces);
+        fabric.cut(offset, len, &mut pieces);
+        self.read_clock(Readings::BIO)?;
+        let mut bios = 0;
+        for piece in &pieces {
+            if piece.is_cut_above {
+                self.read_clock(Readings::CUT)?;
+            }
+            let Target::Array(fabric) = &mut self.target else {
+                return Ok(0);
+            };
+            let place = fabric.choose(piece.offset, piece.len)?;
+            let part = (place.member, place.offset, piece.len);
+            if piece.is_cut && self.rules.reading_ns > 0 {
+                fabric.sent(place.member as usize);
+                self.read_clock(Readings::BIO)?;
+                if let Target::Array(fabric) = &mut self.target {
+                    fabric.sends_now(place.member as usize);
+                }
+            }
+            bios += self.send_member(Owner::Load(slot), issuer, part, Manner::READ, plugged)?;
+        }
+        pieces.clear();
+        self.pieces = pieces;
+        Ok(bios)
+    }
+
     /// A bio of a request has a place in its queue: what the request's thread has not sent yet follows.
-    fn issue_rest(&mut self, bio: u32) -> Result<(), SimError> {
-        let of = self.bios.get(bio);
+    fn issue_rest(&mut self, of: &Bio) -> Result<(), SimError> {
         let Owner::Load(slot) = of.owner else {
             return Ok(());
         };
@@ -1014,7 +1222,7 @@ impl Engine {
         let rows = fabric.add_rows(slot, manner, offset, len)?;
         self.load.slots[slot as usize].left = rows;
         self.sleep(slot);
-        Ok(())
+        self.read_clock(Readings::BIO)
     }
 
     /// Gives rows their heads; threads whose last row has one go on.
@@ -1175,6 +1383,14 @@ impl Engine {
     /// A command is done.
     #[inline]
     fn finish(&mut self, queue: usize, completion: &Completion) -> Result<(), SimError> {
+        let was_in_interrupt = std::mem::replace(&mut self.in_interrupt, true);
+        let outcome = self.finish_command(queue, completion);
+        self.in_interrupt = was_in_interrupt;
+        outcome
+    }
+
+    #[inline]
+    fn finish_command(&mut self, queue: usize, completion: &Completion) -> Result<(), SimError> {
         self.touch(queue);
         let finished = self.queues[queue]
             .finish(self.now_ns, completion)
@@ -1191,10 +1407,10 @@ impl Engine {
                 let mut slots = std::mem::take(&mut self.flushed);
                 slots.append(self.queues[queue].flushed());
                 for slot in slots.drain(..) {
-                    match slot {
-                        Superblock::SLOT => self.superblock_step(queue, false)?,
-                        Flushes::SLOT => self.member_flushed()?,
-                        slot => self.part_done(slot)?,
+                    if self.rules.reading_ns > 0 {
+                        self.postponed.push_back(Postponed::Flushed(queue, slot));
+                    } else {
+                        self.flush_handled(queue, slot)?;
                     }
                 }
                 self.flushed = slots;
@@ -1211,8 +1427,10 @@ impl Engine {
                 }
                 // The queue runs before the threads that wait for a completion, and they before those that wait for a
                 // request (`blk_mq_free_request`).
-                self.dispatch()?;
-                self.touch(queue);
+                if self.rules.reading_ns == 0 {
+                    self.dispatch()?;
+                    self.touch(queue);
+                }
                 let mut id = first;
                 while id != Queue::END {
                     let bio = *self.bios.get(id);
@@ -1229,10 +1447,19 @@ impl Engine {
                         && self.sleeps_for_requests(slot)
                     {
                         if let Some(worker) = self.wake(slot) {
-                            self.go_on(worker)?;
+                            if self.rules.reading_ns > 0 {
+                                self.make_ready(worker);
+                            } else {
+                                self.go_on(worker)?;
+                            }
                         }
                     } else if !self.one_call_each {
-                        self.issue_rest(bio)?;
+                        let bio = *self.bios.get(bio);
+                        if self.rules.reading_ns > 0 {
+                            self.postponed.push_back(Postponed::Rest(bio));
+                        } else {
+                            self.issue_rest(&bio)?;
+                        }
                     }
                 }
                 Ok(())
@@ -1248,6 +1475,27 @@ impl Engine {
         match bio.owner {
             Owner::Load(slot) => self.part_done(slot),
             Owner::Rows(id) => self.rows_part_done(id),
+            Owner::Superblock | Owner::Rebuild(_) if self.rules.reading_ns > 0 => {
+                self.postponed.push_back(Postponed::Bio(queue, *bio));
+                Ok(())
+            }
+            Owner::Superblock | Owner::Rebuild(_) => self.bio_handled(queue, bio),
+        }
+    }
+
+    /// A member is flushed: for md, or a request of the load.
+    fn flush_handled(&mut self, queue: usize, slot: u32) -> Result<(), SimError> {
+        match slot {
+            Superblock::SLOT => self.superblock_step(queue, false),
+            Flushes::SLOT => self.member_flushed(),
+            slot => self.part_done(slot),
+        }
+    }
+
+    /// A bio of md's own is done.
+    fn bio_handled(&mut self, queue: usize, bio: &Bio) -> Result<(), SimError> {
+        match bio.owner {
+            Owner::Load(_) | Owner::Rows(_) => Ok(()),
             Owner::Superblock => self.superblock_step(queue, true),
             Owner::Rebuild(unit) => self.unit_part_done(unit),
         }
@@ -1295,6 +1543,11 @@ impl Engine {
             }
         }
         if self.rules.cpu_ns == 0 || at.stage == Stage::EndSync {
+            if self.rules.reading_ns > 0 {
+                self.load.workers[worker].unseen.push_back(slot);
+                self.make_ready(worker);
+                return Ok(());
+            }
             return self.seen(slot);
         }
         let of = &mut self.load.workers[worker];
@@ -1401,9 +1654,16 @@ impl Engine {
                 return Ok(());
             }
             of.reaping = true;
-            while self.load.workers[worker].blocked == 0
+            let mut left = match self.rules.reading_ns {
+                0 => usize::MAX,
+                _ => of.unseen.len(),
+            };
+            self.read_clock(Readings::REAPED)?;
+            while left > 0
+                && self.load.workers[worker].blocked == 0
                 && let Some(slot) = self.load.workers[worker].unseen.pop_front()
             {
+                left -= 1;
                 self.seen(slot)?;
             }
             self.load.workers[worker].reaping = false;

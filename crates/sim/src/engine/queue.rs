@@ -38,6 +38,8 @@ pub(crate) struct Limits {
     /// The elevator is asked for one request more than the drive takes (`__blk_mq_do_dispatch_sched`: the request
     /// that finds no tag stays in the hardware queue). An ATA drive's adapter counts before it asks.
     pub(crate) takes_one_ahead: bool,
+    /// A reading of the clock takes time.
+    pub(crate) starts_take_time: bool,
 }
 
 /// The state of a block request besides what elevators see.
@@ -261,7 +263,7 @@ impl Queue {
             return false;
         }
         match self.limits.multi_queue {
-            true => self.elevator.merges_inserted() && self.merge_back(now_ns, chain, bios),
+            true => self.elevator.merges_inserted() && self.merge_back(now_ns, chain, false, bios),
             false => self.merge(now_ns, chain, bios),
         }
     }
@@ -299,7 +301,9 @@ impl Queue {
             }
             return Ok(true);
         }
-        self.admit(now_ns, chain, pool)?;
+        // Requests of a plug are started together.
+        let together = plugged && self.limits.starts_take_time;
+        self.admit(now_ns, chain, pool, together)?;
         Ok(false)
     }
 
@@ -332,10 +336,16 @@ impl Queue {
     }
 
     #[inline]
-    fn admit(&mut self, now_ns: u64, chain: Chain, pool: usize) -> Result<(), SubmitError> {
+    fn admit(
+        &mut self,
+        now_ns: u64,
+        chain: Chain,
+        pool: usize,
+        together: bool,
+    ) -> Result<(), SubmitError> {
         let request = chain.request;
         let id = self.allocate(now_ns, &chain, pool);
-        if self.passes && self.elevator.waiting() == 0 && self.may_submit() {
+        if self.passes && !together && self.elevator.waiting() == 0 && self.may_submit() {
             return self.submit(now_ns, id);
         }
         self.elevator.insert(now_ns, id, self.requests.as_slice());
@@ -347,7 +357,7 @@ impl Queue {
 
     /// `elv_merge`: at the end of a waiting request, or before the begin of one.
     fn merge(&mut self, now_ns: u64, chain: Chain, bios: &mut Slab<Bio>) -> bool {
-        if self.merge_back(now_ns, chain, bios) {
+        if self.merge_back(now_ns, chain, true, bios) {
             return true;
         }
         let bio = &chain.request;
@@ -369,8 +379,15 @@ impl Queue {
         false
     }
 
-    /// At the end of a waiting request.
-    fn merge_back(&mut self, now_ns: u64, chain: Chain, bios: &mut Slab<Bio>) -> bool {
+    /// At the end of a waiting request, which then may become one with the next. One that is inserted looks back only: the
+    /// request may become part of the one before it.
+    fn merge_back(
+        &mut self,
+        now_ns: u64,
+        chain: Chain,
+        joins_next: bool,
+        bios: &mut Slab<Bio>,
+    ) -> bool {
         let bio = &chain.request;
         let back = self.ends.exactly_at(&self.by_end, bio.lbn);
         let Some(id) = back.filter(|id| self.fits(*id, bio)) else {
@@ -382,8 +399,19 @@ impl Queue {
         bios.get_mut(last).next = chain.first;
         self.figures.back_merges += 1;
         self.ends.insert(&mut self.by_end, id, bio.end());
-        if let Some(next) = self.elevator.neighbour(id, true) {
-            self.join(now_ns, id, next, bios);
+        if joins_next {
+            if let Some(next) = self.elevator.neighbour(id, true) {
+                self.join(now_ns, id, next, bios);
+            }
+            return true;
+        }
+        let mut kept = id;
+        while let Some(before) = self
+            .ends
+            .exactly_at(&self.by_end, self.requests.get(kept).lbn)
+            && self.join(now_ns, before, kept, bios)
+        {
+            kept = before;
         }
         true
     }
@@ -400,7 +428,7 @@ impl Queue {
     }
 
     /// `attempt_merge`: two waiting requests that touch become one.
-    fn join(&mut self, now_ns: u64, kept: Id, gone: Id, bios: &mut Slab<Bio>) {
+    fn join(&mut self, now_ns: u64, kept: Id, gone: Id, bios: &mut Slab<Bio>) -> bool {
         let (front, back) = (*self.requests.get(kept), *self.requests.get(gone));
         if front.end() != back.lbn
             || front.write != back.write
@@ -412,7 +440,7 @@ impl Queue {
                 .elevator
                 .may_merge(kept, &back, self.requests.as_slice())
         {
-            return;
+            return false;
         }
         self.elevator
             .joined(now_ns, kept, gone, self.requests.as_slice());
@@ -432,6 +460,7 @@ impl Queue {
         self.figures.request_merges += 1;
         self.allocated[self.pool(&back)] -= 1;
         self.requests.remove(gone);
+        true
     }
 
     #[inline]
@@ -444,6 +473,13 @@ impl Queue {
 
     #[inline]
     fn submit(&mut self, now_ns: u64, id: Id) -> Result<(), SubmitError> {
+        self.reserve(now_ns);
+        self.hand_over(now_ns, id)
+    }
+
+    /// Hands the drive a request that [`Queue::next`] has chosen.
+    #[inline]
+    pub(crate) fn hand_over(&mut self, now_ns: u64, id: Id) -> Result<(), SubmitError> {
         let request = self.requests.get(id);
         let command = if request.discard {
             Command::discard(u64::from(id), request.lbn, request.blocks)
@@ -453,11 +489,16 @@ impl Queue {
             Command::read(u64::from(id), request.lbn, request.blocks)
         };
         self.beside[id as usize].dispatched_ns = now_ns;
+        self.drive.submit(now_ns, command)
+    }
+
+    /// A request will be at the drive.
+    #[inline]
+    fn reserve(&mut self, now_ns: u64) {
         if self.at_drive == 0 {
             self.busy_since_ns = now_ns;
         }
         self.at_drive += 1;
-        self.drive.submit(now_ns, command)
     }
 
     /// Takes a write that is a barrier. It has a request at once: the log of a file system is short of none.
@@ -504,10 +545,7 @@ impl Queue {
     }
 
     fn submit_flush(&mut self, now_ns: u64) -> Result<(), SubmitError> {
-        if self.at_drive == 0 {
-            self.busy_since_ns = now_ns;
-        }
-        self.at_drive += 1;
+        self.reserve(now_ns);
         self.drive.submit(now_ns, Command::flush(FLUSH))
     }
 
@@ -539,11 +577,11 @@ impl Queue {
         }
     }
 
-    /// Hands the drive as many commands as it may have.
+    /// The next request that the drive may have; barriers and flushes go there at once.
     #[inline]
-    pub(crate) fn run(&mut self, now_ns: u64) -> Result<(), SubmitError> {
+    pub(crate) fn next(&mut self, now_ns: u64) -> Result<Option<Id>, SubmitError> {
         if !self.barriers.is_empty() {
-            return self.run_barrier(now_ns);
+            return self.run_barrier(now_ns).map(|()| None);
         }
         if !self.flushes_waiting.is_empty() {
             self.run_flush(now_ns)?;
@@ -551,7 +589,8 @@ impl Queue {
         if self.may_submit()
             && let Some(id) = self.ahead.take()
         {
-            self.submit(now_ns, id)?;
+            self.reserve(now_ns);
+            return Ok(Some(id));
         }
         while self.elevator.waiting() > 0 && self.ahead.is_none() {
             let has_room = self.may_submit();
@@ -565,12 +604,12 @@ impl Queue {
                 self.ends.remove(&mut self.by_end, id);
             }
             if has_room {
-                self.submit(now_ns, id)?;
-            } else {
-                self.ahead = Some(id);
+                self.reserve(now_ns);
+                return Ok(Some(id));
             }
+            self.ahead = Some(id);
         }
-        Ok(())
+        Ok(None)
     }
 
     /// One flush at a time; those who come meanwhile share the next (`blk_kick_flush`).
@@ -703,7 +742,7 @@ impl Queue {
         if self.merges_request(now_ns, chain, bios) {
             return Ok(());
         }
-        self.admit(now_ns, chain, pool)
+        self.admit(now_ns, chain, pool, false)
     }
 
     /// Its figures at the end of a run.

@@ -68,12 +68,19 @@ pub struct Host {
     pub kernel: Kernel,
     /// CPU time a worker spends on each request, ns.
     pub cpu_per_request_ns: u64,
+    /// Time that a reading of the clock takes where nothing else takes any, in the lab: ns.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub clock_reading_ns: u64,
     /// Memory, bytes; `None` for 1 GiB.
     pub memory: Option<u64>,
     /// Limits of dirty pages.
     pub dirty: DirtyLimits,
     /// Bytes that a processor copies to or from the page cache in a second.
     pub copy_rate: u64,
+}
+
+fn is_zero(ns: &u64) -> bool {
+    *ns == 0
 }
 
 impl Host {
@@ -301,6 +308,7 @@ impl Machine {
             host: Host {
                 kernel: Kernel::DEFAULT,
                 cpu_per_request_ns: 0,
+                clock_reading_ns: 0,
                 memory: None,
                 dirty: DirtyLimits::DEFAULT,
                 copy_rate: DEFAULT_COPY_RATE,
@@ -461,6 +469,7 @@ impl Machine {
         let rules = Rules {
             kernel: self.host.kernel,
             cpu_ns: self.host.cpu_per_request_ns,
+            reading_ns: self.host.clock_reading_ns,
             takes_discards: self.takes_discards(),
             partition_start: self.partition_start,
             files: self.files,
@@ -509,7 +518,10 @@ impl Machine {
                 most: self.queue.read_ahead.unwrap_or(read_ahead) / PAGE,
                 longest_io: longest_io / PAGE,
             },
-            copy_rate: self.host.copy_rate,
+            copy_rate: match self.host.clock_reading_ns {
+                0 => self.host.copy_rate,
+                _ => u64::MAX,
+            },
         })
     }
 
@@ -551,6 +563,7 @@ impl Machine {
             max_blocks: (longest / BLOCK) as u32,
             flush_alone: is_ata,
             takes_one_ahead: kernel.multi_queue() && !is_ata,
+            starts_take_time: self.host.clock_reading_ns > 0,
         };
         let elevator = scheduler.build(setup.is_flash());
         Queue::new(

@@ -155,6 +155,7 @@ fn read_host(table: Option<Table>) -> Result<Host, ConfigError> {
     let mut host = Host {
         kernel: Kernel::DEFAULT,
         cpu_per_request_ns: 0,
+        clock_reading_ns: 0,
         memory: None,
         dirty: DirtyLimits::DEFAULT,
         copy_rate: DEFAULT_COPY_RATE,
@@ -172,6 +173,12 @@ fn read_host(table: Option<Table>) -> Result<Host, ConfigError> {
         host.cpu_per_request_ns = value.duration()?;
         if host.cpu_per_request_ns > 1_000_000_000 {
             return Err(value.error("expected at most a second"));
+        }
+    }
+    if let Some(value) = table.take("clock_reading") {
+        host.clock_reading_ns = value.duration()?;
+        if host.clock_reading_ns > 1_000_000 {
+            return Err(value.error("expected at most a millisecond"));
         }
     }
     if let Some(value) = table.take("memory") {

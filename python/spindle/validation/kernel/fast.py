@@ -10,6 +10,7 @@ from spindle.result.figures import Stream
 from spindle.run.simulate import read_figures
 from spindle.validation.kernel.cases import ELEVATORS, Case, Load
 from spindle.validation.kernel.runner import CaseFigures, LoadFigures, MemberFigures, NotModelled
+from spindle.validation.kernel.steps import CLOCK_READING_NS
 from spindle.validation.kernel.trace import Request, member_figures
 
 PIECE_S = 1.0
@@ -74,6 +75,10 @@ def _load(load: Load, stream: Stream) -> LoadFigures:
 def machine_text(case: Case) -> str:
     """Return the machine of a case as a machine file."""
     lines = ["[host]", f"memory = '{case.memory}iB'", f"copy_rate = '{COPY_RATE}'"]
+    writes_rows = case.operation == "bufwrite" and case.level in ("raid4", "raid5", "raid6")
+    if len(case.loads) == 1 and not writes_rows:
+        # Which of several loads, or of md's thread and one that writes pages, has the processor is not modelled.
+        lines += [f"clock_reading = '{CLOCK_READING_NS}ns'"]
     lines += ["[queue]", f"scheduler = '{case.scheduler}'", f"max_request = '{case.max_request_kib}KiB'"]
     if case.read_ahead_kib not in ("", "default"):
         lines += [f"read_ahead = '{case.read_ahead_kib}KiB'"]
