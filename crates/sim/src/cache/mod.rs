@@ -33,6 +33,9 @@ pub(crate) struct CacheSetup {
     pub(crate) read_ahead_rule: ReadAheadRule,
     /// Bytes that a processor copies in a second.
     pub(crate) copy_rate: u64,
+    /// Dirty pages that go in one bio: a block device's are sent one by one (`__block_write_full_page`), and merged in the
+    /// plug; those of a file together (`ext4_bio_write_page`, `iomap_add_to_ioend`).
+    pub(crate) longest_write: u64,
 }
 
 /// A request of the cache at the drives.
@@ -308,11 +311,11 @@ impl PageCache {
             .is_some_and(|io| self.ios[io as usize].by_flusher)
     }
 
-    /// Takes the next dirty page within `from..to` for a bio: a block device's pages are sent one by one
-    /// (`__block_write_full_page`), and merged in the plug.
-    pub(crate) fn take_dirty(&mut self, from: u64, to: u64) -> Option<(u64, u64)> {
+    /// Takes the next dirty pages within `from..to` for a bio, `most` at most.
+    pub(crate) fn take_dirty(&mut self, from: u64, to: u64, most: u64) -> Option<(u64, u64)> {
         let first = self.pages.first_dirty(from, to)?;
-        let found = self.pages.take_dirty(first, to, 1);
+        let most = most.min(self.setup.longest_write);
+        let found = self.pages.take_dirty(first, to, most);
         if self.pages.dirty == 0 {
             self.writes_all = false;
             self.dirty_since_ns = None;

@@ -519,8 +519,9 @@ impl Engine {
                 break;
             }
             let cursor = cache.cursor;
-            let found = cache.take_dirty(cursor, end);
-            let Some((first, pages)) = found.or_else(|| cache.take_dirty(0, cursor)) else {
+            let left = ROUND - cache.round;
+            let found = cache.take_dirty(cursor, end, left);
+            let Some((first, pages)) = found.or_else(|| cache.take_dirty(0, cursor, left)) else {
                 cache.round = 0;
                 break;
             };
@@ -609,7 +610,7 @@ impl Engine {
                 cache.syncs[at] = PageSync::new(slot, sync.from, sync.to);
                 continue;
             }
-            match cache.take_dirty(sync.next, sync.to) {
+            match cache.take_dirty(sync.next, sync.to, u64::MAX) {
                 Some((first, pages)) => {
                     cache.syncs[at].next = first + pages;
                     self.start_io(worker, Op::Write, first, pages, PageIo::default())?;

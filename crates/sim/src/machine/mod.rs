@@ -53,7 +53,7 @@ pub struct Machine {
     pub controller: Option<ControllerSetup>,
     /// First byte of the partition that the load gets; 0: all of the array or drive.
     pub partition_start: u64,
-    /// File system on it; the simulator has none.
+    /// File system on it.
     pub filesystem: Option<FileSystem>,
     /// The file system of the load's files, as far as the simulator models it.
     pub files: Option<Files>,
@@ -327,8 +327,15 @@ impl Machine {
         }
     }
 
-    /// Bytes that a load can address.
+    /// Bytes that a load can address: the partition, or the test file in its file system.
     pub fn capacity(&self) -> Result<u64, SimError> {
+        match &self.filesystem {
+            Some(filesystem) => Ok(filesystem.size),
+            None => self.partition_bytes(),
+        }
+    }
+
+    fn partition_bytes(&self) -> Result<u64, SimError> {
         let whole = match self.array_config() {
             Some(config) => Array::new(config.clone())?.capacity(),
             None => self.drives.first().map_or(0, |drive| drive.len),
@@ -417,11 +424,32 @@ impl Machine {
     /// The first table or key that only a real kernel carries out.
     fn beyond_the_model(&self) -> Option<&'static str> {
         let bitmap = self.array.as_ref().and_then(|array| array.bitmap);
-        match (&self.filesystem, bitmap) {
-            (Some(_), _) => Some("[filesystem]"),
-            (None, Some(_)) => Some("[array] `bitmap`"),
-            (None, None) => None,
+        let place = self.filesystem.as_ref().map(|of| of.first_byte(None));
+        match (place, bitmap) {
+            (Some(None), _) => Some("[filesystem] `type = \"btrfs\"`"),
+            (_, Some(_)) => Some("[array] `bitmap`"),
+            _ => None,
         }
+    }
+
+    /// First byte of the load's target on the array or drive: of the partition, or of the test file.
+    fn target_start(&self) -> Result<u64, SimError> {
+        let Some(filesystem) = &self.filesystem else {
+            return Ok(self.partition_start);
+        };
+        let chunk = match self.array_config() {
+            Some(config) => Array::new(config.clone())?.chunk(),
+            None => None,
+        };
+        let size = self.partition_bytes()?;
+        let room = size
+            .checked_sub(filesystem.size)
+            .ok_or(SimError::FilesTooLarge {
+                bytes: filesystem.size,
+                capacity: size,
+            })?;
+        let start = filesystem.first_byte(chunk).unwrap_or(0);
+        Ok(self.partition_start + start.min(room / BLOCK * BLOCK))
     }
 
     /// True if every drive takes discards, and the array passes them on: md's parity levels do not by default.
@@ -462,7 +490,7 @@ impl Machine {
             kernel: self.host.kernel,
             cpu_ns: self.host.cpu_per_request_ns,
             takes_discards: self.takes_discards(),
-            partition_start: self.partition_start,
+            partition_start: self.target_start()?,
             files: self.files,
         };
         let cache = self.cache()?;
@@ -510,6 +538,11 @@ impl Machine {
                 longest_io: longest_io / PAGE,
             },
             copy_rate: self.host.copy_rate,
+            longest_write: if self.filesystem.is_some() {
+                PAGES_OF_A_FILE_WRITE
+            } else {
+                1
+            },
         })
     }
 
@@ -629,6 +662,10 @@ fn rebuild_method(array: &Array) -> Method {
         },
     }
 }
+
+/// Pages of a file that are written as one, if they follow each other (6.1 `fs/iomap/buffered-io.c`: `IOEND_BATCH_SIZE`). That they
+/// do in memory too is assumed.
+const PAGES_OF_A_FILE_WRITE: u64 = 4096;
 
 /// Part of the memory that the kernel keeps for itself: a 32nd.
 const KERNEL_SHARE: u64 = 32;

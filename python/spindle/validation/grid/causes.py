@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from spindle.validation.grid.buffered import BufferedPoint
 from spindle.validation.grid.outcomes import PointOutcomes
-from spindle.validation.grid.points import CHUNK_KIB
+from spindle.validation.grid.points import CHUNK_KIB, Point
 
 RETRIED = "a read that finds no free request at once (REQ_NOWAIT) is repeated through the stripe cache, page by page"
 BFQ = "bfq is modelled in part: no injection, no soft real-time queues, no estimate of the drive's rate"
@@ -12,9 +13,10 @@ COPIES = "threads begin in another order, and so the copies that they read are o
 UNKNOWN = "unknown"
 
 
-def cause(both: PointOutcomes) -> str:
-    """The mechanism behind a difference beyond the bounds."""
+def direct(both: PointOutcomes) -> str:
+    """The mechanism behind a difference of direct I/O."""
     point, fast, exact = both.point, both.fast, both.exact
+    assert isinstance(point, Point)
     parity = point.level in ("raid5", "raid6")
     if parity and exact.at_drives["reads"] > 1.5 * fast.at_drives["reads"] + 100 * point.drives:
         return RETRIED
@@ -24,4 +26,10 @@ def cause(both: PointOutcomes) -> str:
         return BFQ
     if point.level != "single" and point.level != "raid1" and point.size_kib > CHUNK_KIB:
         return PIECES
+    return UNKNOWN
+
+
+def buffered(both: PointOutcomes) -> str:
+    """The mechanism behind a difference of buffered I/O."""
+    assert isinstance(both.point, BufferedPoint)
     return UNKNOWN
