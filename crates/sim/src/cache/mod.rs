@@ -38,6 +38,22 @@ pub(crate) struct CacheSetup {
     pub(crate) longest_write: u64,
 }
 
+/// `MIN_WRITEBACK_PAGES`.
+const LEAST_ROUND: u64 = 1024;
+/// Half of the pages that a device is taken to write in a second before that is measured (`INIT_BW`: 100 MiB).
+const HALF_A_SECOND: u64 = (100 << 20) / PAGE / 2;
+/// `DIRTY_SCOPE`.
+const ROUNDS_IN_LIMIT: u64 = 8;
+
+impl CacheSetup {
+    /// Pages of one file that the flusher issues before it looks again (`writeback_chunk_size`). The rate of the device is the
+    /// one it has at first: the limit is the lower bound for most memories.
+    pub(crate) fn round(&self) -> u64 {
+        let most = HALF_A_SECOND.min(self.limit / ROUNDS_IN_LIMIT);
+        (most + LEAST_ROUND) / LEAST_ROUND * LEAST_ROUND
+    }
+}
+
 /// A request of the cache at the drives.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PageIo {

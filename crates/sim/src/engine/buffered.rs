@@ -10,8 +10,6 @@ use super::{Engine, Issuer, Target};
 use crate::cache::{PAGE, PageCache, PageIo, PageState, PageSync, ReadAheadRule, Window, pages_of};
 use crate::error::SimError;
 
-/// Pages that the flusher issues before it looks again (`MIN_WRITEBACK_PAGES`).
-const ROUND: u64 = 1024;
 /// Pages whose block numbers are in one block (4 KiB of 32-bit numbers, `EXT2_ADDR_PER_BLOCK`).
 const MAPPED: u64 = 1024;
 
@@ -519,7 +517,8 @@ impl Engine {
                 break;
             }
             let cursor = cache.cursor;
-            let left = ROUND - cache.round;
+            let most = cache.setup.round();
+            let left = most - cache.round;
             let found = cache.take_dirty(cursor, end, left);
             let Some((first, pages)) = found.or_else(|| cache.take_dirty(0, cursor, left)) else {
                 cache.round = 0;
@@ -527,7 +526,7 @@ impl Engine {
             };
             cache.cursor = first + pages;
             cache.round += pages;
-            let is_over = cache.round >= ROUND;
+            let is_over = cache.round >= most;
             if is_over {
                 cache.round = 0;
             }
