@@ -110,6 +110,18 @@ def reported(grid: Grid, point: Point | buffered.BufferedPoint) -> GridReport:
     return GridReport(compared=found, goals=grid.goals, figures=grid.figures, beside=grid.beside, cpu_s=4)
 
 
+def test_differences_of_buffered_writes_depend_on_the_level() -> None:
+    for level, operation, cause in (
+        ("raid6", "write", causes.ROWS),
+        ("raid10f2", "randwrite", causes.TURNS),
+        ("single", "write", causes.PAUSES),
+        ("raid5", "read", causes.UNKNOWN),
+    ):
+        point = replace(BUFFERED_POINT, level=level, operation=operation)
+        found = compare(BUFFERED, PointOutcomes(point, outcome(bytes_per_s=32e6), outcome()))
+        assert found.cause == cause
+
+
 def test_buffered_writes_may_end_at_once() -> None:
     at_once = outcome(mean_ns=0, operations={"write": Operation(100, 0, 0)})
     found = compare(BUFFERED, PointOutcomes(BUFFERED_POINT, at_once, at_once))

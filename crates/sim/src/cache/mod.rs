@@ -313,10 +313,11 @@ impl PageCache {
         self.writes.first().copied().unwrap_or(self.issued_writes)
     }
 
-    /// Writers sleep (`balance_dirty_pages`): the kernel lets them go on at the pace of the drives, at a level halfway
-    /// between both limits.
+    /// Writers sleep (`balance_dirty_pages`): the kernel lets them go on at the pace of the drives, at the level for which its
+    /// throttle aims (`wb_position_ratio`: `setpoint`), between the limit and the middle of both limits.
     pub(crate) fn is_over_limit(&self) -> bool {
-        let level = u64::midpoint(self.setup.background, self.setup.limit);
+        let free = u64::midpoint(self.setup.background, self.setup.limit);
+        let level = u64::midpoint(free, self.setup.limit);
         self.pages.dirty + self.pages.writeback > level
     }
 

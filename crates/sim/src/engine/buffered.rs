@@ -473,6 +473,10 @@ impl Engine {
                 cache.throttled.push_back(slot);
             }
         }
+        // Only a drive's own queue sees that its writers wait, not those of an array's members.
+        if waits && matches!(self.target, Target::Drive { .. }) {
+            self.queues[0].writer_waits(self.now_ns);
+        }
         if needs_timer {
             self.set_flush_timer();
         }

@@ -18,7 +18,7 @@ use crate::cache::{CacheSetup, PAGE, ReadAheadLimits};
 use crate::controller::{Controller, ControllerSheet, ControllerUnit, Unit};
 use crate::elevator::Scheduler;
 use crate::engine::{
-    Engine, Fabric, Limits, Method, Queue, Rebuild, Rules, Setup, SimOptions, Target,
+    Engine, Fabric, Limits, Method, Queue, Rebuild, Rules, Setup, SimOptions, Target, ThrottleSetup,
 };
 use crate::error::SimError;
 use crate::figures::SimFigures;
@@ -465,13 +465,44 @@ impl Machine {
         if let Some(key) = self.beyond_the_model() {
             return Err(SimError::NeedsKernel { key });
         }
+        let grown = self.stripe_cache_of_written_file()?;
+        self.engine_with(grown, workload, options)
+    }
+
+    /// Rows to which md's stripe cache grows while the test file is written, before the load.
+    fn stripe_cache_of_written_file(&self) -> Result<Option<u32>, SimError> {
+        let parities = self.array_config().map_or(0, |of| of.level.parities());
+        let Some(filesystem) = self.filesystem.as_ref().filter(|_| parities > 0) else {
+            return Ok(None);
+        };
+        let bytes = filesystem.size.min(MOST_WRITTEN) / WRITTEN_AT_ONCE * WRITTEN_AT_ONCE;
+        if bytes == 0 {
+            return Ok(None);
+        }
+        let text = format!(
+            "seconds = 'none'\nbytes = {bytes}\npattern = 'sequential'\nsize = {WRITTEN_AT_ONCE}\n\
+             direct = false\nwrite_fraction = 1\nend_fsync = true\n"
+        );
+        let Ok(workload) = Workload::parse(&text, "file", "file", &[]) else {
+            return Ok(None);
+        };
+        self.engine_with(None, &workload, SimOptions::default())?
+            .grown_stripe_cache()
+    }
+
+    fn engine_with(
+        &self,
+        stripe_cache: Option<u32>,
+        workload: &Workload,
+        options: SimOptions,
+    ) -> Result<Engine, SimError> {
         let units = self.units()?.into_iter().enumerate();
         let queues = units
             .map(|(slot, (unit, setup))| self.queue(slot, unit, setup))
             .collect();
         let (target, capacity) = match &self.array {
             Some(array) => {
-                let fabric = self.fabric(array)?;
+                let fabric = self.fabric(array, stripe_cache)?;
                 (Target::Array(Box::new(fabric)), self.capacity()?)
             }
             None => {
@@ -492,6 +523,7 @@ impl Machine {
             takes_discards: self.takes_discards(),
             partition_start: self.target_start()?,
             files: self.files,
+            marks_write_back: self.filesystem.as_ref().is_none_or(|of| of.kind != "ext4"),
         };
         let cache = self.cache()?;
         Engine::new(target, queues, capacity, rules, cache, workload, options)
@@ -499,9 +531,7 @@ impl Machine {
 
     /// Memory and limits of the page cache, in pages.
     fn cache(&self) -> Result<CacheSetup, SimError> {
-        let memory = self.host.memory_bytes();
-        // The kernel and its tables take some.
-        let most = (memory - memory / KERNEL_SHARE) / PAGE;
+        let most = dirtyable_memory(self.host.memory_bytes()) / PAGE;
         let dirty = self.host.dirty;
         let limit = |bytes: Option<u64>, ratio: u8| match bytes {
             Some(bytes) => bytes / PAGE,
@@ -584,6 +614,7 @@ impl Machine {
             max_blocks: (longest / BLOCK) as u32,
             flush_alone: is_ata,
             takes_one_ahead: kernel.multi_queue() && !is_ata,
+            throttle: self.throttle(setup, &scheduler, depth),
         };
         let elevator = scheduler.build(setup.is_flash());
         Queue::new(
@@ -594,6 +625,28 @@ impl Machine {
             passes,
             limits,
         )
+    }
+
+    /// Throttling of write-back: not with bfq (`wbt_disable_default`).
+    fn throttle(
+        &self,
+        setup: &DriveSetup,
+        scheduler: &Scheduler,
+        depth: u32,
+    ) -> Option<ThrottleSetup> {
+        let kernel = self.host.kernel;
+        let throttles = kernel.throttles_write_back() && !matches!(scheduler, Scheduler::Bfq(_));
+        throttles.then(|| ThrottleSetup {
+            depth: 2 * depth.min(DEFAULT_REQUESTS),
+            write_cache: self.has_write_cache(setup),
+            target_ns: if setup.is_flash() {
+                2_000_000
+            } else {
+                75_000_000
+            },
+            // The test file has just been written.
+            begins_at_most: self.filesystem.is_some(),
+        })
     }
 
     /// True if the host's flushes have an effect on the unit: a controller's cache, or the drive's own.
@@ -613,7 +666,7 @@ impl Machine {
         })
     }
 
-    fn fabric(&self, setup: &ArraySetup) -> Result<Fabric, SimError> {
+    fn fabric(&self, setup: &ArraySetup, stripe_cache: Option<u32>) -> Result<Fabric, SimError> {
         let array = Array::new(setup.config.clone())?;
         let kernel = self.host.kernel;
         let mut missing: MemberSet = setup.missing.iter().copied().collect();
@@ -643,7 +696,7 @@ impl Machine {
             missing,
             balance: kernel.balance(),
             stripe_rules: kernel.stripe_rules(),
-            stripe_cache: setup.stripe_cache,
+            stripe_cache: stripe_cache.unwrap_or(setup.stripe_cache),
             reads_stripes: !kernel.reads_past_stripe_cache(),
             lower_first: kernel.sorts_lower_bios_first(),
             rebuild,
@@ -663,12 +716,26 @@ fn rebuild_method(array: &Array) -> Method {
     }
 }
 
+/// The test file is written in pieces of this size; what is beyond the most of it changes the stripe cache no more.
+const WRITTEN_AT_ONCE: u64 = 8 << 20;
+const MOST_WRITTEN: u64 = 1 << 30;
+
 /// Pages of a file that are written as one, if they follow each other (6.1 `fs/iomap/buffered-io.c`: `IOEND_BATCH_SIZE`). That they
 /// do in memory too is assumed.
 const PAGES_OF_A_FILE_WRITE: u64 = 4096;
 
-/// Part of the memory that the kernel keeps for itself: a 32nd.
-const KERNEL_SHARE: u64 = 32;
+/// What a kernel and a few programs take before any load, bytes. Measured in the lab, of whose memory this and the tables
+/// below are missing in `nr_dirty_threshold` of /proc/vmstat: 40 MiB within 2 MiB from 256 MiB to 4 GiB of memory.
+const KERNEL_BYTES: u64 = 40 << 20;
+
+/// Memory for the page cache, bytes (6.1 `mm/page-writeback.c`, `global_dirtyable_memory`): without the descriptors of pages
+/// (`struct page`, 64 bytes), the hash tables of names, inodes and sockets (a 256th), and what is kept free
+/// (`mm/page_alloc.c`: `calculate_min_free_kbytes`, `__setup_per_zone_wmarks`).
+fn dirtyable_memory(memory: u64) -> u64 {
+    let least_free = ((memory / 1024 * 16).isqrt() * 1024).clamp(128 << 10, 256 << 20);
+    let kept_free = least_free + 2 * (least_free / 4).max(memory / 1000);
+    memory - memory / 64 - memory / 256 - kept_free - KERNEL_BYTES
+}
 
 /// Requests are bits of several words (`sbitmap_calculate_shift`), and an elevator may promise to use only a part of each
 /// word (`sbitmap_queue_min_shallow_depth`): an eighth of what is left.

@@ -10,6 +10,9 @@ RETRIED = "a read that finds no free request at once (REQ_NOWAIT) is repeated th
 BFQ = "bfq is modelled in part: no injection, no soft real-time queues, no estimate of the drive's rate"
 PIECES = "io_uring hands a request longer than a chunk to a worker, which sleeps at the first full queue"
 COPIES = "threads begin in another order, and so the copies that they read are others"
+ROWS = "md's thread handles rows of the stripe cache at other moments, so that other ones become one request"
+TURNS = "md's thread waits for another drive, so that the drives have fewer or more writes at a time"
+PAUSES = "writers' pauses are one level of dirty pages, so that other pages are dirty when the flusher comes"
 UNKNOWN = "unknown"
 
 
@@ -31,5 +34,10 @@ def direct(both: PointOutcomes) -> str:
 
 def buffered(both: PointOutcomes) -> str:
     """The mechanism behind a difference of buffered I/O."""
-    assert isinstance(both.point, BufferedPoint)
-    return UNKNOWN
+    point = both.point
+    assert isinstance(point, BufferedPoint)
+    if not point.operation.endswith("write"):
+        return UNKNOWN
+    if point.level in ("raid5", "raid6"):
+        return ROWS
+    return TURNS if point.level.startswith("raid10") else PAUSES

@@ -36,6 +36,10 @@ class GridPoint(Protocol):
     def factors(self) -> dict[str, str]:
         """The values by which the grid is summed up."""
 
+    @property
+    def idle_s(self) -> int:
+        """Time before the load."""
+
     def machine_text(self) -> str:
         """The machine file."""
 
@@ -92,7 +96,7 @@ def under_the_kernel(point: GridPoint) -> Outcome:
     """Run it in the lab."""
     machine = _core.Machine.parse(point.machine_text(), point.name)
     resolved = resolve_text(point.workload_text(), point.name, "grid")
-    task = load.Task(machine, setup_of(machine), "grid", resolved.text, (), is_traced=True)
+    task = load.Task(machine, setup_of(machine), "grid", resolved.text, (), is_traced=True, idle_s=point.idle_s)
     done = load.carry_out(task)
     record = agent.read(done.document, "the lab's result", preflight={})
     assert isinstance(record, RunRecord)

@@ -70,6 +70,11 @@ class Point(Struct, frozen=True, kw_only=True):
         return drives_of(self.level)
 
     @property
+    def idle_s(self) -> int:
+        """Time before the load."""
+        return 0
+
+    @property
     def requests(self) -> int:
         """Requests of the load."""
         return max(LEAST_REQUESTS, min(MOST_REQUESTS, MOST_BYTES // (self.size_kib * 1024)))
