@@ -141,7 +141,7 @@ impl Fabric {
             stripes,
             flushes: Flushes::default(),
             superblock: Superblock {
-                // RAID0 and linear arrays do not tell that they are written to (`md_write_start` is not called).
+                // RAID0 and linear arrays do not mark that they are written to (`md_write_start` is not called).
                 active: setup.data_offset == 0 || kind == Kind::Plain,
                 flushed: vec![false; members as usize],
                 ..Superblock::default()

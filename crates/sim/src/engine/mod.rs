@@ -107,7 +107,7 @@ pub(crate) struct Rules {
     pub(crate) partition_start: u64,
     /// The file system of the load's files.
     pub(crate) files: Option<Files>,
-    /// What the flusher writes is marked as such (`REQ_BACKGROUND`).
+    /// The flusher's writes are marked as such (`REQ_BACKGROUND`).
     pub(crate) marks_write_back: bool,
 }
 
@@ -467,7 +467,8 @@ impl Engine {
 
     #[inline]
     fn enqueue(&mut self, queue: usize, chain: Chain, plugged: bool) -> Result<(), SimError> {
-        let is_copy = chain.request.origin == Origin::Cache && (self.has_mirrors || self.has_parity);
+        let is_copy =
+            chain.request.origin == Origin::Cache && (self.has_mirrors || self.has_parity);
         if is_copy && self.copy_asleep.is_some() {
             self.copies.push_back((queue as u32, chain));
             return Ok(());
@@ -908,8 +909,8 @@ impl Engine {
         (issuer, manner)
     }
 
-    /// Where a write comes from. md's levels with copies or parity drop the flags of what they write to members, so that they
-    /// do not tell the flusher from others; ext4 does not set its flag (`ext4_io_submit`).
+    /// Where a write comes from. md's levels with copies or parity drop the flags of what they write to members, so that
+    /// the flusher's writes are like others; ext4 does not set its flag (`ext4_io_submit`).
     fn origin_of(&self, slot: u32, write: bool) -> Origin {
         if !write || self.load.slots[slot as usize].stage != Stage::Pages {
             return Origin::Direct;

@@ -22,7 +22,7 @@ const LATELY_NS: u64 = 1_000_000_000;
 /// Further steps up would exceed the depth of any queue.
 const MOST_STEPS: i32 = 16;
 
-/// What a queue's throttle depends on.
+/// The facts on which a queue's throttle depends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ThrottleSetup {
     /// Requests of the queue when it came up (`blk_queue_depth`; a SCSI disk's own depth is not distinguished).
@@ -57,9 +57,9 @@ pub(crate) struct Throttle {
     writer_waited_ns: Option<u64>,
 }
 
-/// What a window says.
+/// The verdict on a window.
 #[derive(PartialEq, Eq)]
-enum Found {
+enum Verdict {
     Fast,
     Slow,
     OnlyWrites,
@@ -115,7 +115,7 @@ impl Throttle {
         }
         (self.normal, self.background) = match self.most {
             most @ 0..=2 => (most, 1),
-            most => (most.div_ceil(2), (most + 3) / 4),
+            most => (most.div_ceil(2), most.div_ceil(4)),
         };
     }
 
@@ -227,10 +227,10 @@ impl Throttle {
     /// Windows that are over by now (`wb_timer_fn`).
     fn look(&mut self, now_ns: u64) {
         while let Some(end_ns) = self.window_ns.filter(|end_ns| *end_ns <= now_ns) {
-            match self.found(end_ns) {
-                Found::Slow => self.step_down(true),
-                Found::Fast | Found::OnlyWrites => self.step_up(),
-                Found::Nothing => {
+            match self.verdict(end_ns) {
+                Verdict::Slow => self.step_down(true),
+                Verdict::Fast | Verdict::OnlyWrites => self.step_up(),
+                Verdict::Nothing => {
                     self.unknown += 1;
                     if self.unknown >= UNKNOWN_WINDOWS && self.step > 0 {
                         self.step_up();
@@ -248,21 +248,21 @@ impl Throttle {
     }
 
     /// `latency_exceeded`.
-    fn found(&self, now_ns: u64) -> Found {
+    fn verdict(&self, now_ns: u64) -> Verdict {
         let target_ns = self.setup.target_ns;
         if let Some((_, sent_ns)) = self.watched {
             let so_far_ns = now_ns.saturating_sub(sent_ns);
             if so_far_ns > WINDOW_NS || (so_far_ns > target_ns && self.fastest_read_ns.is_none()) {
-                return Found::Slow;
+                return Verdict::Slow;
             }
         }
         match self.fastest_read_ns.filter(|_| self.writes >= LEAST_WRITES) {
-            Some(fastest_ns) if fastest_ns > target_ns => Found::Slow,
-            Some(_) => Found::Fast,
+            Some(fastest_ns) if fastest_ns > target_ns => Verdict::Slow,
+            Some(_) => Verdict::Fast,
             None if self.writes > 0 || self.inflight > 0 || self.writer_waited_lately(now_ns) => {
-                Found::OnlyWrites
+                Verdict::OnlyWrites
             }
-            None => Found::Nothing,
+            None => Verdict::Nothing,
         }
     }
 

@@ -11,7 +11,7 @@ const BLOCK: u64 = 4096;
 /// First block of the first file in ext4: files begin in the group after that of their folder (6.1 `fs/ext4/balloc.c`,
 /// `ext4_inode_to_goal_block`), here group 1, whose first blocks hold a copy of the superblock; allocations of 8 MiB begin at
 /// multiples of that (`fs/ext4/mballoc.c`, `ext4_mb_normalize_request`).
-const EXT4_FILE: u64 = (128 + 8 << 20) / BLOCK;
+const EXT4_FILE: u64 = ((128 + 8) << 20) / BLOCK;
 /// Blocks of XFS before its first inodes: headers and roots of the first allocation group, up to the alignment of inodes.
 const XFS_HEADERS: u64 = 16;
 /// Blocks of the first 64 inodes of XFS.
@@ -29,7 +29,6 @@ pub struct FileSystem {
     /// Size of the test file, bytes.
     pub size: u64,
     /// `su` of XFS, bytes.
-    #[serde(skip)]
     pub stripe_unit: Option<u64>,
 }
 

@@ -724,7 +724,7 @@ const MOST_WRITTEN: u64 = 1 << 30;
 /// do in memory too is assumed.
 const PAGES_OF_A_FILE_WRITE: u64 = 4096;
 
-/// What a kernel and a few programs take before any load, bytes. Measured in the lab, of whose memory this and the tables
+/// Memory of a kernel and a few programs before any load, bytes. Measured in the lab, of whose memory this and the tables
 /// below are missing in `nr_dirty_threshold` of /proc/vmstat: 40 MiB within 2 MiB from 256 MiB to 4 GiB of memory.
 const KERNEL_BYTES: u64 = 40 << 20;
 

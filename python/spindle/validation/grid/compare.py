@@ -46,7 +46,7 @@ class GridReport(Struct, frozen=True, kw_only=True):
     figures: tuple[Figure, ...]
     """The figures that say something."""
     beside: str
-    """The factor whose values stand side by side at each level in a chart."""
+    """The factor whose values are side by side at each level in a chart."""
     cpu_s: float
     """CPU time of all runs."""
 

@@ -32,7 +32,7 @@ class Grid:
     figures: tuple[Figure, ...]
     """The figures that say something."""
     beside: str
-    """The factor whose values stand side by side at each level in a chart."""
+    """The factor whose values are side by side at each level in a chart."""
     cause: Callable[[PointOutcomes], str]
     """The likely reason of a difference beyond the bounds."""
 

@@ -1,4 +1,4 @@
-"""What the points of all grids share: levels of arrays, drives, and values dealt out evenly."""
+"""Shared by the points of all grids: levels of arrays, drives, and values dealt out evenly."""
 
 from __future__ import annotations
 
