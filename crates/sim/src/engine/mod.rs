@@ -169,7 +169,7 @@ pub(crate) struct Engine {
 impl Engine {
     pub(crate) fn new(
         target: Target,
-        queues: Vec<Queue>,
+        mut queues: Vec<Queue>,
         capacity: u64,
         rules: Rules,
         cache: CacheSetup,
@@ -194,6 +194,10 @@ impl Engine {
             Box::new(Journal::new(files, capacity, slot))
         });
         let buffered = load.streams.iter().any(|stream| stream.buffered);
+        if !buffered {
+            // There is no write-back.
+            queues.iter_mut().for_each(Queue::drop_throttle);
+        }
         let slots = load.slots.len() as u32;
         let cache = buffered.then(|| Box::new(PageCache::new(cache, slots)));
         Ok(Engine {

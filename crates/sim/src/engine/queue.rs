@@ -712,6 +712,11 @@ impl Queue {
         Ok(())
     }
 
+    /// Nothing comes from the page cache.
+    pub(crate) fn drop_throttle(&mut self) {
+        self.throttle = None;
+    }
+
     /// A writer sleeps because too many pages are dirty.
     pub(crate) fn writer_waits(&mut self, now_ns: u64) {
         if let Some(throttle) = &mut self.throttle {
