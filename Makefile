@@ -102,6 +102,9 @@ lab-defaults: $(VENV)/built ## attributes of 20 new arrays in the lab's kernel, 
 lab-grid: $(VENV)/built ## the simulator against the lab's kernel: machines and loads that run both ways (needs `make lab`; 4 CPU minutes): ARGS are passed on
 	$(BIN)/spindle validate grid $(ARGS)
 
+lab-grid-buffered: $(VENV)/built ## the same through the page cache, raw and in ext4 and XFS (needs `make lab`; 6 CPU minutes): ARGS are passed on
+	$(BIN)/spindle validate grid --buffered $(ARGS)
+
 lab-rebuild: $(VENV)/built ## rebuilds beside loads, the simulator against the lab's kernel (needs `make lab`; 15 CPU minutes): ARGS are passed on
 	$(BIN)/spindle validate rebuild $(ARGS)
 

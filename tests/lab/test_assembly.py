@@ -136,9 +136,12 @@ def test_the_agent_may_write_only_what_was_made() -> None:
 
 def test_the_simulator_refuses_what_only_a_kernel_has(tmp_path: Path) -> None:
     machine = tmp_path / "m.toml"
-    machine.write_text(f"[filesystem]\ntype = 'xfs'\n{DRIVES}1")
+    machine.write_text(f"[filesystem]\ntype = 'btrfs'\n{DRIVES}1")
     complaint = spindle("run", "randomio", str(machine), "--seconds", "1").complaint
-    assert complaint == "spindle: [filesystem] of the machine is not modelled; --kernel runs it on the real kernel"
+    assert (
+        complaint
+        == 'spindle: [filesystem] `type = "btrfs"` of the machine is not modelled; --kernel runs it on the real kernel'
+    )
 
 
 def test_real_storage_has_its_own_kernel(tmp_path: Path) -> None:

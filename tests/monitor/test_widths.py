@@ -19,7 +19,7 @@ def summary(devices: int) -> SimpleNamespace:
     return SimpleNamespace(
         intervals=3,
         seconds=3.0,
-        host={column.name: Extent(1.0, 2.0) for column in HOST},
+        machines={"": {column.name: Extent(1.0, 2.0) for column in HOST}},
         disks={f"nvme{at}n1": every for at in range(devices)},
         cgroups={},
     )

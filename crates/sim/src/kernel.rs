@@ -154,6 +154,12 @@ impl Kernel {
         }
     }
 
+    /// Write-back is throttled by the latency of reads (4.10, `CONFIG_BLK_WBT_MQ`: "block: hook up writeback throttling").
+    #[must_use]
+    pub(crate) fn throttles_write_back(self) -> bool {
+        self.multi_queue()
+    }
+
     /// Longest request unless a limit is set, bytes (`BLK_DEF_MAX_SECTORS`; "block: bump BLK_DEF_MAX_SECTORS to 2560",
     /// 4.3).
     #[must_use]

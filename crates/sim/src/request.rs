@@ -8,6 +8,17 @@ pub type Id = u32;
 /// No request.
 pub(crate) const NONE: Id = u32::MAX;
 
+/// Where a write comes from, as far as the throttling of write-back asks (`engine/throttle.rs`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// Past the page cache, or md's own (`REQ_IDLE`): never throttled. Reads have this too.
+    Direct,
+    /// The page cache, or md on its behalf, which drops the flags.
+    Cache,
+    /// The kernel's flusher (`REQ_BACKGROUND`).
+    Flusher,
+}
+
 /// One request of a device's queue. Addresses and lengths are blocks of 512 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockRequest {
@@ -21,6 +32,8 @@ pub struct BlockRequest {
     pub discard: bool,
     /// Someone waits for it: reads, and writes past the page cache (`rq_is_sync`).
     pub sync: bool,
+    /// Where a write comes from.
+    pub origin: Origin,
     /// I/O priority class.
     pub class: PriorityClass,
     /// Level within the class, 0 (highest) to 7.
@@ -39,6 +52,7 @@ impl BlockRequest {
             write: false,
             discard: false,
             sync: true,
+            origin: Origin::Direct,
             class: PriorityClass::BestEffort,
             level: DEFAULT_LEVEL,
             context,

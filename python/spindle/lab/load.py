@@ -44,6 +44,8 @@ class Task:
     interval_ns: int = 1_000_000_000
     tolerate_errors: bool = False
     is_traced: bool = False
+    idle_s: int = 0
+    """Time between the machine's setup and the load, which makes its file first."""
     has_log_times: bool = False
     """The kernel's log has the virtual time of each line."""
 
@@ -102,8 +104,9 @@ def script(task: Task) -> str:
     for key, value in task.overrides:
         words += ["--set", f"{key}={value}"]
     times = "echo 1 >/sys/module/printk/parameters/time\n" if task.has_log_times else ""
+    idle = f"sleep {task.idle_s}\n" if task.idle_s else ""
     return f"""{times}dmesg -c >/dev/null
-{setup.text()}{shlex.join(words)} >&2
+{setup.text()}{idle}{shlex.join(words)} >&2
 status=$?
 [ -s /run/result ] || exit $status
 cat /run/result

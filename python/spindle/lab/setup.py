@@ -62,6 +62,8 @@ class FileSystem(Struct, frozen=True, kw_only=True):
     """Options of mount, with commas."""
     size: int
     """Size of the test file, bytes."""
+    stripe_unit: int | None
+    """`su` of XFS, bytes."""
 
 
 class KernelSetup(Struct, frozen=True, kw_only=True):

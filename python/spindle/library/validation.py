@@ -41,19 +41,22 @@ def validate_kernel(
     return report(Path(folder), runner or SimulatorRunner(), only)
 
 
-def validate_grid(only: str = "", *, say: Callable[[str], None] = lambda text: None) -> GridReport:
-    """Run the grid's points, or those whose name contains `only`, in the simulator and in the lab. `say` receives the
-    progress. Raises `spindle.Error`.
+def validate_grid(
+    only: str = "", *, buffered: bool = False, say: Callable[[str], None] = lambda text: None
+) -> GridReport:
+    """Run the grid of direct I/O, or of buffered I/O, in the simulator and in the lab: all points, or those whose name
+    contains `only`. `say` receives the progress. Raises `spindle.Error`.
     """
     from spindle.host.signals import unwinding
     from spindle.validation.grid.compare import report
-    from spindle.validation.grid.points import points
+    from spindle.validation.grid.grids import BUFFERED, DIRECT
 
-    chosen = [point for point in points() if only in point.name]
+    grid = BUFFERED if buffered else DIRECT
+    chosen = [point for point in grid.points() if only in point.name]
     if not chosen:
         raise Usage(f"{only}: no point of the grid has this in its name; leave it out to see all names")
     with unwinding():
-        return report(say, chosen)
+        return report(grid, say, chosen)
 
 
 def validate_rebuild(only: str = "", *, say: Callable[[str], None] = lambda text: None) -> RebuildReport:

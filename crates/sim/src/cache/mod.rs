@@ -33,6 +33,25 @@ pub(crate) struct CacheSetup {
     pub(crate) read_ahead_rule: ReadAheadRule,
     /// Bytes that a processor copies in a second.
     pub(crate) copy_rate: u64,
+    /// Dirty pages that go in one bio: a block device's are sent one by one (`__block_write_full_page`), and merged in the
+    /// plug; those of a file together (`ext4_bio_write_page`, `iomap_add_to_ioend`).
+    pub(crate) longest_write: u64,
+}
+
+/// `MIN_WRITEBACK_PAGES`.
+const LEAST_ROUND: u64 = 1024;
+/// Half of the pages that a device is taken to write in a second before that is measured (`INIT_BW`: 100 MiB).
+const HALF_A_SECOND: u64 = (100 << 20) / PAGE / 2;
+/// `DIRTY_SCOPE`.
+const ROUNDS_IN_LIMIT: u64 = 8;
+
+impl CacheSetup {
+    /// Pages of one file that the flusher issues before it looks again (`writeback_chunk_size`). The rate of the device is the
+    /// one it has at first: the limit is the lower bound for most memories.
+    pub(crate) fn round(&self) -> u64 {
+        let most = HALF_A_SECOND.min(self.limit / ROUNDS_IN_LIMIT);
+        (most + LEAST_ROUND) / LEAST_ROUND * LEAST_ROUND
+    }
 }
 
 /// A request of the cache at the drives.
@@ -294,10 +313,11 @@ impl PageCache {
         self.writes.first().copied().unwrap_or(self.issued_writes)
     }
 
-    /// Writers sleep (`balance_dirty_pages`): the kernel lets them go on at the pace of the drives, at a level halfway
-    /// between both limits.
+    /// Writers sleep (`balance_dirty_pages`): the kernel lets them go on at the pace of the drives, at the level for which its
+    /// throttle aims (`wb_position_ratio`: `setpoint`), between the limit and the middle of both limits.
     pub(crate) fn is_over_limit(&self) -> bool {
-        let level = u64::midpoint(self.setup.background, self.setup.limit);
+        let free = u64::midpoint(self.setup.background, self.setup.limit);
+        let level = u64::midpoint(free, self.setup.limit);
         self.pages.dirty + self.pages.writeback > level
     }
 
@@ -308,11 +328,11 @@ impl PageCache {
             .is_some_and(|io| self.ios[io as usize].by_flusher)
     }
 
-    /// Takes the next dirty page within `from..to` for a bio: a block device's pages are sent one by one
-    /// (`__block_write_full_page`), and merged in the plug.
-    pub(crate) fn take_dirty(&mut self, from: u64, to: u64) -> Option<(u64, u64)> {
+    /// Takes the next dirty pages within `from..to` for a bio, `most` at most.
+    pub(crate) fn take_dirty(&mut self, from: u64, to: u64, most: u64) -> Option<(u64, u64)> {
         let first = self.pages.first_dirty(from, to)?;
-        let found = self.pages.take_dirty(first, to, 1);
+        let most = most.min(self.setup.longest_write);
+        let found = self.pages.take_dirty(first, to, most);
         if self.pages.dirty == 0 {
             self.writes_all = false;
             self.dirty_since_ns = None;

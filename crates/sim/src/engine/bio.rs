@@ -2,7 +2,7 @@
 
 use spindle_workload::{Priority, PriorityClass};
 
-use crate::request::{BlockRequest, DEFAULT_LEVEL, NONE};
+use crate::request::{BlockRequest, DEFAULT_LEVEL, NONE, Origin};
 
 /// The owner of a bio, which is notified when the bio is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +44,7 @@ pub(crate) struct Manner {
     /// A write that is a discard.
     pub(crate) discard: bool,
     pub(crate) sync: bool,
+    pub(crate) origin: Origin,
 }
 
 impl Manner {
@@ -51,12 +52,14 @@ impl Manner {
         write: false,
         discard: false,
         sync: true,
+        origin: Origin::Direct,
     };
     /// A write that no one waits for.
     pub(crate) const WRITE_BACK: Manner = Manner {
         write: true,
         discard: false,
         sync: false,
+        origin: Origin::Direct,
     };
 }
 
@@ -79,6 +82,7 @@ impl Bio {
                 write: manner.write,
                 discard: manner.discard,
                 sync: manner.sync,
+                origin: manner.origin,
                 class: issuer.priority.class,
                 level: issuer.priority.level,
                 context: issuer.thread,

@@ -10,8 +10,6 @@ use super::{Engine, Issuer, Target};
 use crate::cache::{PAGE, PageCache, PageIo, PageState, PageSync, ReadAheadRule, Window, pages_of};
 use crate::error::SimError;
 
-/// Pages that the flusher issues before it looks again (`MIN_WRITEBACK_PAGES`).
-const ROUND: u64 = 1024;
 /// Pages whose block numbers are in one block (4 KiB of 32-bit numbers, `EXT2_ADDR_PER_BLOCK`).
 const MAPPED: u64 = 1024;
 
@@ -475,6 +473,10 @@ impl Engine {
                 cache.throttled.push_back(slot);
             }
         }
+        // Only a drive's own queue sees that its writers wait, not those of an array's members.
+        if waits && matches!(self.target, Target::Drive { .. }) {
+            self.queues[0].writer_waits(self.now_ns);
+        }
         if needs_timer {
             self.set_flush_timer();
         }
@@ -519,14 +521,16 @@ impl Engine {
                 break;
             }
             let cursor = cache.cursor;
-            let found = cache.take_dirty(cursor, end);
-            let Some((first, pages)) = found.or_else(|| cache.take_dirty(0, cursor)) else {
+            let most = cache.setup.round();
+            let left = most - cache.round;
+            let found = cache.take_dirty(cursor, end, left);
+            let Some((first, pages)) = found.or_else(|| cache.take_dirty(0, cursor, left)) else {
                 cache.round = 0;
                 break;
             };
             cache.cursor = first + pages;
             cache.round += pages;
-            let is_over = cache.round >= ROUND;
+            let is_over = cache.round >= most;
             if is_over {
                 cache.round = 0;
             }
@@ -609,7 +613,7 @@ impl Engine {
                 cache.syncs[at] = PageSync::new(slot, sync.from, sync.to);
                 continue;
             }
-            match cache.take_dirty(sync.next, sync.to) {
+            match cache.take_dirty(sync.next, sync.to, u64::MAX) {
                 Some((first, pages)) => {
                     cache.syncs[at].next = first + pages;
                     self.start_io(worker, Op::Write, first, pages, PageIo::default())?;

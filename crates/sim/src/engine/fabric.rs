@@ -152,7 +152,8 @@ impl Fabric {
             stripes,
             flushes: Flushes::default(),
             superblock: Superblock {
-                active: setup.data_offset == 0,
+                // RAID0 and linear arrays do not mark that they are written to (`md_write_start` is not called).
+                active: setup.data_offset == 0 || kind == Kind::Plain,
                 flushed: vec![false; members as usize],
                 ..Superblock::default()
             },

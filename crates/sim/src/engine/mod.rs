@@ -16,6 +16,7 @@ mod queue;
 mod rebuild;
 mod slab;
 mod stripes;
+mod throttle;
 mod trace;
 
 use std::collections::VecDeque;
@@ -36,13 +37,14 @@ pub(crate) use self::fabric::{Fabric, Setup, StripeRules};
 use self::fabric::{Flushes, Piece, Superblock};
 use self::journal::Journal;
 use self::load::{Alarm, Load, Stage};
-use self::plug::Plug;
+use self::plug::{FLUSH_BLOCKS, Plug};
 use self::queue::Finished;
 pub(crate) use self::queue::{Limits, Queue};
 use self::rebuild::Step;
 pub(crate) use self::rebuild::{Method, Rebuild};
 use self::slab::Slab;
 use self::stripes::{Requests, RowManner, Stripes};
+pub(crate) use self::throttle::ThrottleSetup;
 use self::trace::Trace;
 use crate::cache::{CacheSetup, PageCache};
 use crate::error::SimError;
@@ -51,6 +53,7 @@ use crate::kernel::Kernel;
 use crate::machine::Files;
 use crate::progress::Progress;
 use crate::request::Id;
+use crate::request::Origin;
 
 /// Number of events between two checks for a stop.
 const LOOK: u64 = 4096;
@@ -107,6 +110,8 @@ pub(crate) struct Rules {
     pub(crate) partition_start: u64,
     /// The file system of the load's files.
     pub(crate) files: Option<Files>,
+    /// The flusher's writes are marked as such (`REQ_BACKGROUND`).
+    pub(crate) marks_write_back: bool,
 }
 
 /// Readings of the clock by a thread (Linux 6.1); those in interrupts take no time.
@@ -166,6 +171,10 @@ pub(crate) struct Engine {
     awake: Vec<u32>,
     /// md's thread is at work.
     md_runs: bool,
+    /// Copies of pages that md's thread has to write, in order, each with its queue.
+    copies: VecDeque<(u32, Chain)>,
+    /// The bio for which md's thread sleeps until a request is free: the other drives' bios wait behind it.
+    copy_asleep: Option<u32>,
     /// Workers with free slots that have seen all completions of the moment next.
     ready: VecDeque<u32>,
     /// An interrupt is being dealt with.
@@ -179,6 +188,8 @@ pub(crate) struct Engine {
     one_call_each: bool,
     /// A bio of the present request waits for a place in its queue.
     sleeps: bool,
+    /// The target is an array of copies.
+    has_mirrors: bool,
     /// The target is an array with a stripe cache.
     has_parity: bool,
     /// A member was being rebuilt when the run began.
@@ -194,7 +205,7 @@ pub(crate) struct Engine {
 impl Engine {
     pub(crate) fn new(
         target: Target,
-        queues: Vec<Queue>,
+        mut queues: Vec<Queue>,
         capacity: u64,
         rules: Rules,
         cache: CacheSetup,
@@ -219,6 +230,10 @@ impl Engine {
             Box::new(Journal::new(files, capacity, slot))
         });
         let buffered = load.streams.iter().any(|stream| stream.buffered);
+        if !buffered {
+            // There is no write-back.
+            queues.iter_mut().for_each(Queue::drop_throttle);
+        }
         let slots = load.slots.len() as u32;
         let cache = buffered.then(|| Box::new(PageCache::new(cache, slots)));
         Ok(Engine {
@@ -237,6 +252,8 @@ impl Engine {
             flushed: Vec::new(),
             awake: Vec::new(),
             md_runs: false,
+            copies: VecDeque::new(),
+            copy_asleep: None,
             ready: VecDeque::new(),
             in_interrupt: false,
             postponed: VecDeque::new(),
@@ -244,6 +261,7 @@ impl Engine {
             batch: Vec::new(),
             one_call_each: options.one_call_each,
             sleeps: false,
+            has_mirrors: matches!(&target, Target::Array(fabric) if fabric.has_mirrors()),
             has_parity: matches!(&target, Target::Array(fabric) if fabric.stripes.is_some()),
             is_rebuilding: matches!(&target, Target::Array(fabric) if fabric.rebuild.is_some()),
             rebuild_awake: false,
@@ -262,6 +280,20 @@ impl Engine {
 
     /// Runs the load to its end.
     pub(crate) fn run(mut self, workload: &Workload) -> Result<SimFigures, SimError> {
+        self.carry_out()?;
+        self.figures(workload)
+    }
+
+    /// Runs the load to its end: rows that the stripe cache has grown to, if there is one.
+    pub(crate) fn grown_stripe_cache(mut self) -> Result<Option<u32>, SimError> {
+        self.carry_out()?;
+        Ok(match &self.target {
+            Target::Array(fabric) => fabric.stripes.as_ref().map(|of| of.size()),
+            Target::Drive { .. } => None,
+        })
+    }
+
+    fn carry_out(&mut self) -> Result<(), SimError> {
         let alarms = 2 * self.queues.len();
         self.work_on_rebuild()?;
         self.settle()?;
@@ -298,7 +330,7 @@ impl Engine {
             self.settle()?;
         }
         self.publish();
-        self.figures(workload)
+        Ok(())
     }
 
     /// The load is over, and pages that were read ahead are still under way.
@@ -534,6 +566,12 @@ impl Engine {
 
     #[inline]
     fn enqueue(&mut self, queue: usize, chain: Chain, plugged: bool) -> Result<(), SimError> {
+        let is_copy =
+            chain.request.origin == Origin::Cache && (self.has_mirrors || self.has_parity);
+        if is_copy && self.copy_asleep.is_some() {
+            self.copies.push_back((queue as u32, chain));
+            return Ok(());
+        }
         if !plugged {
             let is_started = !self.queues[queue].has_elevator();
             self.read_clock(Readings::REQUEST + u64::from(is_started) * Readings::START)?;
@@ -543,6 +581,9 @@ impl Engine {
             .add(self.now_ns, chain, plugged, &mut self.bios)
             .map_err(|error| self.refused(queue, error))?;
         self.sleeps |= waits;
+        if waits && is_copy {
+            self.copy_asleep = Some(chain.first);
+        }
         if waits && let Some(slot) = self.issuing_slot(chain.first) {
             if self.sleeps_for_requests(slot) {
                 self.sleep(slot);
@@ -554,10 +595,26 @@ impl Engine {
         Ok(())
     }
 
+    /// md's thread, which slept, writes on.
+    fn write_copies(&mut self) -> Result<(), SimError> {
+        self.copy_asleep = None;
+        while self.copy_asleep.is_none()
+            && let Some((queue, chain)) = self.copies.pop_front()
+        {
+            self.enqueue(queue as usize, chain, true)?;
+            if chain.request.blocks >= FLUSH_BLOCKS {
+                self.dispatch()?;
+            }
+        }
+        Ok(())
+    }
+
     /// The request whose thread sleeps if this bio waits: md's threads write to mirrors and parity for it.
     fn issuing_slot(&self, bio: u32) -> Option<u32> {
         let bio = self.bios.get(bio);
-        let by_md = bio.request.write && matches!(self.target, Target::Array(_));
+        // Only levels with copies or parity have a thread for it: that which writes pages back to others sleeps.
+        let own = bio.request.origin != Origin::Direct && !self.has_mirrors && !self.has_parity;
+        let by_md = bio.request.write && !own && matches!(self.target, Target::Array(_));
         match bio.owner {
             Owner::Load(slot) if !by_md => Some(slot),
             _ => None,
@@ -1010,8 +1067,26 @@ impl Engine {
             write,
             discard,
             sync: !write || (sync && !discard),
+            origin: self.origin_of(slot, write),
         };
         (issuer, manner)
+    }
+
+    /// Where a write comes from. md's levels with copies or parity drop the flags of what they write to members, so that
+    /// the flusher's writes are like others; ext4 does not set its flag (`ext4_io_submit`).
+    fn origin_of(&self, slot: u32, write: bool) -> Origin {
+        if !write || self.load.slots[slot as usize].stage != Stage::Pages {
+            return Origin::Direct;
+        }
+        let keeps = match &self.target {
+            Target::Drive { .. } => true,
+            Target::Array(_) => !self.has_mirrors && !self.has_parity,
+        };
+        let by_flusher = !self.page_issuer(slot).1;
+        match by_flusher && keeps && self.rules.marks_write_back {
+            true => Origin::Flusher,
+            false => Origin::Cache,
+        }
     }
 
     /// Sends a stretch of the array to its members; the number of bios, and one for a rest that is sent later.
@@ -1112,6 +1187,7 @@ impl Engine {
             write: of.request.write,
             discard: of.request.discard,
             sync: of.request.sync,
+            origin: of.request.origin,
         };
         let Some(rest) = self.load.slots[slot as usize].rest.take() else {
             return Ok(());
@@ -1320,10 +1396,18 @@ impl Engine {
         };
         let slot = stripes.work_mut(requests.work).slot;
         let issuer = self.issuer_of_rows(slot);
+        let (origin, sync) = if slot == Stripes::REBUILD {
+            (Origin::Direct, true)
+        } else {
+            let waits =
+                self.load.slots[slot as usize].stage != Stage::Pages || self.page_issuer(slot).1;
+            (self.origin_of(slot, requests.write), waits)
+        };
         let manner = Manner {
             write: requests.write,
             discard: false,
-            sync: !requests.write || self.rules.kernel.parity_writes_are_sync(),
+            sync: !requests.write || (sync && self.rules.kernel.parity_writes_are_sync()),
+            origin,
         };
         let mut bios = 0;
         // From the last member to the first (`ops_run_io`).
@@ -1442,6 +1526,9 @@ impl Engine {
                     .freed(self.now_ns, &request, &mut self.bios)
                     .map_err(|error| self.refused(queue, error))?;
                 while let Some(bio) = self.queues[queue].admitted() {
+                    if self.copy_asleep == Some(bio) {
+                        self.write_copies()?;
+                    }
                     let issuing = self.issuing_slot(bio);
                     if let Some(slot) = issuing
                         && self.sleeps_for_requests(slot)

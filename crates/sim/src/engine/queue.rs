@@ -5,12 +5,14 @@ use std::collections::VecDeque;
 use spindle_drive::{Command, Completion, Device, Drive, SubmitError};
 
 use super::bio::{Bio, Chain};
+use super::plug::FLUSH_BLOCKS;
 use super::slab::Slab;
+use super::throttle::{Throttle, ThrottleSetup};
 use crate::controller::Unit;
 use crate::elevator::Elevator;
 use crate::elevator::sorted::{Nodes, Sorted};
 use crate::figures::{DriveFigures, FlashFigures};
-use crate::request::{BlockRequest, Id, NONE};
+use crate::request::{BlockRequest, Id, NONE, Origin};
 
 /// Id of a flush at the drive; requests have those of their slots.
 const FLUSH: u64 = u64::MAX;
@@ -40,6 +42,8 @@ pub(crate) struct Limits {
     pub(crate) takes_one_ahead: bool,
     /// A reading of the clock takes time.
     pub(crate) starts_take_time: bool,
+    /// Write-back is throttled.
+    pub(crate) throttle: Option<ThrottleSetup>,
 }
 
 /// The state of a block request besides what elevators see.
@@ -126,6 +130,7 @@ pub(crate) struct Queue {
     ends: Nodes,
     by_end: Sorted,
     allocated: [u32; 2],
+    throttle: Option<Box<Throttle>>,
     /// Bios that wait for a request.
     waiting: [VecDeque<Chain>; 2],
     waiters: Waiters,
@@ -195,6 +200,7 @@ impl Queue {
             ends: Nodes::default(),
             by_end: Sorted::default(),
             allocated: [0; 2],
+            throttle: limits.throttle.map(|setup| Box::new(Throttle::new(setup))),
             waiting: Default::default(),
             waiters: Waiters::default(),
             admitted: Vec::new(),
@@ -288,6 +294,14 @@ impl Queue {
         };
         if is_merged {
             return Ok(false);
+        }
+        if let Some(throttle) = &mut self.throttle {
+            if !chain.request.write {
+                throttle.read_comes(now_ns);
+            } else if chain.request.origin != Origin::Direct && !throttle.takes(now_ns, chain) {
+                self.figures.request_waits += 1;
+                return Ok(true);
+            }
         }
         let pool = self.pool(&chain.request);
         // With blk-mq, whoever comes takes a free tag; before, those who wait are first.
@@ -459,6 +473,12 @@ impl Queue {
         kept.arrived_ns = kept.arrived_ns.min(arrived_ns);
         self.figures.request_merges += 1;
         self.allocated[self.pool(&back)] -= 1;
+        if back.write
+            && back.origin != Origin::Direct
+            && let Some(throttle) = &mut self.throttle
+        {
+            throttle.merged();
+        }
         self.requests.remove(gone);
         true
     }
@@ -488,6 +508,11 @@ impl Queue {
         } else {
             Command::read(u64::from(id), request.lbn, request.blocks)
         };
+        if let Some(throttle) = &mut self.throttle
+            && !request.write
+        {
+            throttle.read_begins(now_ns, id);
+        }
         self.beside[id as usize].dispatched_ns = now_ns;
         self.drive.submit(now_ns, command)
     }
@@ -670,6 +695,11 @@ impl Queue {
         }
         self.figures
             .served(&request, beside.dispatched_ns - beside.arrived_ns);
+        if let Some(throttle) = &mut self.throttle {
+            let is_throttled = request.write && request.origin != Origin::Direct;
+            let took_ns = now_ns - beside.dispatched_ns;
+            throttle.ends(now_ns, id, !request.write, is_throttled, took_ns);
+        }
         self.requests.remove(id);
         self.allocated[self.pool(&request)] -= 1;
         Finished::Request {
@@ -688,6 +718,7 @@ impl Queue {
         request: &BlockRequest,
         bios: &mut Slab<Bio>,
     ) -> Result<(), SubmitError> {
+        self.let_in(now_ns, bios)?;
         if self.limits.multi_queue {
             return self.wake_batch(now_ns, bios);
         }
@@ -698,6 +729,40 @@ impl Queue {
             self.give(now_ns, chain, pool, bios)?;
         }
         Ok(())
+    }
+
+    /// Writes that the throttle held back go on, as far as requests are free.
+    fn let_in(&mut self, now_ns: u64, bios: &mut Slab<Bio>) -> Result<(), SubmitError> {
+        let mut goes_on = false;
+        while let Some(throttle) = &mut self.throttle
+            && let Some(chain) = throttle.next(now_ns, goes_on)
+        {
+            goes_on = true;
+            if self.allocated[0] < self.limits.requests {
+                self.give(now_ns, chain, 0, bios)?;
+                // So long a request empties the plug: what follows finds it at the drive.
+                if chain.request.blocks >= FLUSH_BLOCKS {
+                    while let Some(id) = self.next(now_ns)? {
+                        self.hand_over(now_ns, id)?;
+                    }
+                }
+            } else {
+                self.waiters.push(chain);
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing comes from the page cache.
+    pub(crate) fn drop_throttle(&mut self) {
+        self.throttle = None;
+    }
+
+    /// A writer sleeps because too many pages are dirty.
+    pub(crate) fn writer_waits(&mut self, now_ns: u64) {
+        if let Some(throttle) = &mut self.throttle {
+            throttle.writer_waits(now_ns);
+        }
     }
 
     /// `sbitmap_queue_wake_up`: after a batch of requests some of the threads of one waiting list are woken.
@@ -740,6 +805,12 @@ impl Queue {
     ) -> Result<(), SubmitError> {
         self.admitted.push(chain.first);
         if self.merges_request(now_ns, chain, bios) {
+            if chain.request.write
+                && chain.request.origin != Origin::Direct
+                && let Some(throttle) = &mut self.throttle
+            {
+                throttle.merged();
+            }
             return Ok(());
         }
         self.admit(now_ns, chain, pool, false)

@@ -243,6 +243,11 @@ impl Stripes {
         }
     }
 
+    /// Rows of the cache.
+    pub(crate) fn size(&self) -> u32 {
+        self.heads.len() as u32
+    }
+
     /// True if md's thread has rows to handle.
     pub(crate) fn has_work(&self) -> bool {
         !self.handle.is_empty()

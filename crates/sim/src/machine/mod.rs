@@ -18,7 +18,7 @@ use crate::cache::{CacheSetup, PAGE, ReadAheadLimits};
 use crate::controller::{Controller, ControllerSheet, ControllerUnit, Unit};
 use crate::elevator::Scheduler;
 use crate::engine::{
-    Engine, Fabric, Limits, Method, Queue, Rebuild, Rules, Setup, SimOptions, Target,
+    Engine, Fabric, Limits, Method, Queue, Rebuild, Rules, Setup, SimOptions, Target, ThrottleSetup,
 };
 use crate::error::SimError;
 use crate::figures::SimFigures;
@@ -53,7 +53,7 @@ pub struct Machine {
     pub controller: Option<ControllerSetup>,
     /// First byte of the partition that the load gets; 0: all of the array or drive.
     pub partition_start: u64,
-    /// File system on it; the simulator has none.
+    /// File system on it.
     pub filesystem: Option<FileSystem>,
     /// The file system of the load's files, as far as the simulator models it.
     pub files: Option<Files>,
@@ -335,8 +335,15 @@ impl Machine {
         }
     }
 
-    /// Bytes that a load can address.
+    /// Bytes that a load can address: the partition, or the test file in its file system.
     pub fn capacity(&self) -> Result<u64, SimError> {
+        match &self.filesystem {
+            Some(filesystem) => Ok(filesystem.size),
+            None => self.partition_bytes(),
+        }
+    }
+
+    fn partition_bytes(&self) -> Result<u64, SimError> {
         let whole = match self.array_config() {
             Some(config) => Array::new(config.clone())?.capacity(),
             None => self.drives.first().map_or(0, |drive| drive.len),
@@ -425,11 +432,32 @@ impl Machine {
     /// The first table or key that only a real kernel carries out.
     fn beyond_the_model(&self) -> Option<&'static str> {
         let bitmap = self.array.as_ref().and_then(|array| array.bitmap);
-        match (&self.filesystem, bitmap) {
-            (Some(_), _) => Some("[filesystem]"),
-            (None, Some(_)) => Some("[array] `bitmap`"),
-            (None, None) => None,
+        let place = self.filesystem.as_ref().map(|of| of.first_byte(None));
+        match (place, bitmap) {
+            (Some(None), _) => Some("[filesystem] `type = \"btrfs\"`"),
+            (_, Some(_)) => Some("[array] `bitmap`"),
+            _ => None,
         }
+    }
+
+    /// First byte of the load's target on the array or drive: of the partition, or of the test file.
+    fn target_start(&self) -> Result<u64, SimError> {
+        let Some(filesystem) = &self.filesystem else {
+            return Ok(self.partition_start);
+        };
+        let chunk = match self.array_config() {
+            Some(config) => Array::new(config.clone())?.chunk(),
+            None => None,
+        };
+        let size = self.partition_bytes()?;
+        let room = size
+            .checked_sub(filesystem.size)
+            .ok_or(SimError::FilesTooLarge {
+                bytes: filesystem.size,
+                capacity: size,
+            })?;
+        let start = filesystem.first_byte(chunk).unwrap_or(0);
+        Ok(self.partition_start + start.min(room / BLOCK * BLOCK))
     }
 
     /// True if every drive takes discards, and the array passes them on: md's parity levels do not by default.
@@ -445,13 +473,44 @@ impl Machine {
         if let Some(key) = self.beyond_the_model() {
             return Err(SimError::NeedsKernel { key });
         }
+        let grown = self.stripe_cache_of_written_file()?;
+        self.engine_with(grown, workload, options)
+    }
+
+    /// Rows to which md's stripe cache grows while the test file is written, before the load.
+    fn stripe_cache_of_written_file(&self) -> Result<Option<u32>, SimError> {
+        let parities = self.array_config().map_or(0, |of| of.level.parities());
+        let Some(filesystem) = self.filesystem.as_ref().filter(|_| parities > 0) else {
+            return Ok(None);
+        };
+        let bytes = filesystem.size.min(MOST_WRITTEN) / WRITTEN_AT_ONCE * WRITTEN_AT_ONCE;
+        if bytes == 0 {
+            return Ok(None);
+        }
+        let text = format!(
+            "seconds = 'none'\nbytes = {bytes}\npattern = 'sequential'\nsize = {WRITTEN_AT_ONCE}\n\
+             direct = false\nwrite_fraction = 1\nend_fsync = true\n"
+        );
+        let Ok(workload) = Workload::parse(&text, "file", "file", &[]) else {
+            return Ok(None);
+        };
+        self.engine_with(None, &workload, SimOptions::default())?
+            .grown_stripe_cache()
+    }
+
+    fn engine_with(
+        &self,
+        stripe_cache: Option<u32>,
+        workload: &Workload,
+        options: SimOptions,
+    ) -> Result<Engine, SimError> {
         let units = self.units()?.into_iter().enumerate();
         let queues = units
             .map(|(slot, (unit, setup))| self.queue(slot, unit, setup))
             .collect();
         let (target, capacity) = match &self.array {
             Some(array) => {
-                let fabric = self.fabric(array)?;
+                let fabric = self.fabric(array, stripe_cache)?;
                 (Target::Array(Box::new(fabric)), self.capacity()?)
             }
             None => {
@@ -471,8 +530,9 @@ impl Machine {
             cpu_ns: self.host.cpu_per_request_ns,
             reading_ns: self.host.clock_reading_ns,
             takes_discards: self.takes_discards(),
-            partition_start: self.partition_start,
+            partition_start: self.target_start()?,
             files: self.files,
+            marks_write_back: self.filesystem.as_ref().is_none_or(|of| of.kind != "ext4"),
         };
         let cache = self.cache()?;
         Engine::new(target, queues, capacity, rules, cache, workload, options)
@@ -480,9 +540,7 @@ impl Machine {
 
     /// Memory and limits of the page cache, in pages.
     fn cache(&self) -> Result<CacheSetup, SimError> {
-        let memory = self.host.memory_bytes();
-        // The kernel and its tables take some.
-        let most = (memory - memory / KERNEL_SHARE) / PAGE;
+        let most = dirtyable_memory(self.host.memory_bytes()) / PAGE;
         let dirty = self.host.dirty;
         let limit = |bytes: Option<u64>, ratio: u8| match bytes {
             Some(bytes) => bytes / PAGE,
@@ -521,6 +579,11 @@ impl Machine {
             copy_rate: match self.host.clock_reading_ns {
                 0 => self.host.copy_rate,
                 _ => u64::MAX,
+            },
+            longest_write: if self.filesystem.is_some() {
+                PAGES_OF_A_FILE_WRITE
+            } else {
+                1
             },
         })
     }
@@ -564,6 +627,7 @@ impl Machine {
             flush_alone: is_ata,
             takes_one_ahead: kernel.multi_queue() && !is_ata,
             starts_take_time: self.host.clock_reading_ns > 0,
+            throttle: self.throttle(setup, &scheduler, depth),
         };
         let elevator = scheduler.build(setup.is_flash());
         Queue::new(
@@ -574,6 +638,28 @@ impl Machine {
             passes,
             limits,
         )
+    }
+
+    /// Throttling of write-back: not with bfq (`wbt_disable_default`).
+    fn throttle(
+        &self,
+        setup: &DriveSetup,
+        scheduler: &Scheduler,
+        depth: u32,
+    ) -> Option<ThrottleSetup> {
+        let kernel = self.host.kernel;
+        let throttles = kernel.throttles_write_back() && !matches!(scheduler, Scheduler::Bfq(_));
+        throttles.then(|| ThrottleSetup {
+            depth: 2 * depth.min(DEFAULT_REQUESTS),
+            write_cache: self.has_write_cache(setup),
+            target_ns: if setup.is_flash() {
+                2_000_000
+            } else {
+                75_000_000
+            },
+            // The test file has just been written.
+            begins_at_most: self.filesystem.is_some(),
+        })
     }
 
     /// True if the host's flushes have an effect on the unit: a controller's cache, or the drive's own.
@@ -593,7 +679,7 @@ impl Machine {
         })
     }
 
-    fn fabric(&self, setup: &ArraySetup) -> Result<Fabric, SimError> {
+    fn fabric(&self, setup: &ArraySetup, stripe_cache: Option<u32>) -> Result<Fabric, SimError> {
         let array = Array::new(setup.config.clone())?;
         let kernel = self.host.kernel;
         let mut missing: MemberSet = setup.missing.iter().copied().collect();
@@ -623,7 +709,7 @@ impl Machine {
             missing,
             balance: kernel.balance(),
             stripe_rules: kernel.stripe_rules(),
-            stripe_cache: setup.stripe_cache,
+            stripe_cache: stripe_cache.unwrap_or(setup.stripe_cache),
             reads_stripes: !kernel.reads_past_stripe_cache(),
             lower_first: kernel.sorts_lower_bios_first(),
             rebuild,
@@ -643,8 +729,26 @@ fn rebuild_method(array: &Array) -> Method {
     }
 }
 
-/// Part of the memory that the kernel keeps for itself: a 32nd.
-const KERNEL_SHARE: u64 = 32;
+/// The test file is written in pieces of this size; what is beyond the most of it changes the stripe cache no more.
+const WRITTEN_AT_ONCE: u64 = 8 << 20;
+const MOST_WRITTEN: u64 = 1 << 30;
+
+/// Pages of a file that are written as one, if they follow each other (6.1 `fs/iomap/buffered-io.c`: `IOEND_BATCH_SIZE`). That they
+/// do in memory too is assumed.
+const PAGES_OF_A_FILE_WRITE: u64 = 4096;
+
+/// Memory of a kernel and a few programs before any load, bytes. Measured in the lab, of whose memory this and the tables
+/// below are missing in `nr_dirty_threshold` of /proc/vmstat: 40 MiB within 2 MiB from 256 MiB to 4 GiB of memory.
+const KERNEL_BYTES: u64 = 40 << 20;
+
+/// Memory for the page cache, bytes (6.1 `mm/page-writeback.c`, `global_dirtyable_memory`): without the descriptors of pages
+/// (`struct page`, 64 bytes), the hash tables of names, inodes and sockets (a 256th), and what is kept free
+/// (`mm/page_alloc.c`: `calculate_min_free_kbytes`, `__setup_per_zone_wmarks`).
+fn dirtyable_memory(memory: u64) -> u64 {
+    let least_free = ((memory / 1024 * 16).isqrt() * 1024).clamp(128 << 10, 256 << 20);
+    let kept_free = least_free + 2 * (least_free / 4).max(memory / 1000);
+    memory - memory / 64 - memory / 256 - kept_free - KERNEL_BYTES
+}
 
 /// Requests are bits of several words (`sbitmap_calculate_shift`), and an elevator may promise to use only a part of each
 /// word (`sbitmap_queue_min_shallow_depth`): an eighth of what is left.

@@ -2,56 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from spindle.report.charts import parts
 from spindle.report.document.model import Chart, Sheet
 from spindle.report.terminal.table import Column
-from spindle.validation.grid.compare import GridReport, PointComparison
-from spindle.validation.grid.points import LEVELS, SCHEDULERS
+from spindle.validation.grid.compare import GridReport
+from spindle.validation.grid.grids import Figure
 
 _HEIGHT = 180
 _MOST = 30.0
 """Larger differences are drawn at the edge, percent."""
 
 
+_TITLES: dict[Figure, str] = {
+    "throughput": "IOPS and throughput",
+    "mean": "Mean latency",
+    "p99": "99th percentile of latency",
+}
+
+
 def grid_charts(report: GridReport) -> list[Chart]:
     """One chart for each figure, the levels side by side."""
-    return [
-        _chart(report, "throughput", "IOPS and throughput", lambda of: of.throughput_error),
-        _chart(report, "mean", "Mean latency", lambda of: of.mean_error),
-        _chart(report, "p99", "99th percentile of latency", lambda of: of.p99_error),
-    ]
+    return [_chart(report, figure) for figure in report.figures]
 
 
-def _chart(report: GridReport, key: str, title: str, error: Callable[[PointComparison], float]) -> Chart:
+def _chart(report: GridReport, figure: Figure) -> Chart:
+    title, beside = _TITLES[figure], report.beside
     values = [
         {
-            "level": of.both.point.level,
-            "scheduler": of.both.point.scheduler,
+            "level": of.both.point.factors["level"],
+            "beside": of.both.point.factors[beside],
             "point": of.both.point.name,
-            "difference": max(-_MOST, min(_MOST, 100 * error(of))),
+            "difference": max(-_MOST, min(_MOST, 100 * of.error(figure))),
         }
         for of in report.compared
     ]
-    names = [name for name in SCHEDULERS if any(value["scheduler"] == name for value in values)]
+    levels, names = (list(dict.fromkeys(str(value[key]) for value in values)) for key in ("level", "beside"))
     encoding: dict[str, Any] = {
         "x": {
             "field": "level",
             "type": "nominal",
             "sort": None,
             "title": None,
-            "scale": {"domain": [level for level in LEVELS if any(value["level"] == level for value in values)]},
+            "scale": {"domain": levels},
             "axis": {"labelAngle": 0},
         },
-        "xOffset": {"field": "scheduler", "type": "nominal", "sort": None, "scale": {"domain": names}},
+        "xOffset": {"field": "beside", "type": "nominal", "sort": None, "scale": {"domain": names}},
         "y": parts.number("difference", f"{title} (%)", scale={"domain": [-_MOST, _MOST]}),
-        **parts.series("scheduler", "", names, dashes=False),
+        **parts.series("beside", "", names, dashes=False),
     }
-    rows = [[of.both.point.name, f"{100 * error(of):+.1f}"] for of in report.compared]
+    rows = [[of.both.point.name, f"{100 * of.error(figure):+.1f}"] for of in report.compared]
     return Chart(
-        key=f"grid-{key}",
+        key=f"grid-{figure}",
         title=f"{title}: the simulator against the real kernel",
         says="Each point is a machine and a load that ran both ways. Above 0, the simulator's figure is larger.",
         specification=parts.whole(

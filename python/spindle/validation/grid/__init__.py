@@ -1,4 +1,5 @@
 """One machine and one load both ways: in the simulator (fast) and under the real kernel in virtual time (exact).
 
-`points.points()` is the grid, `both.measured` runs a point both ways, `compare.report` runs all and counts goals.
+`grids` has the grids: of direct I/O (`points`) and of buffered I/O (`buffered`). `outcomes.measured` runs a point both
+ways, `compare.report` runs all and counts goals.
 """

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from spindle.validation.grid.buffered import BufferedPoint
 from spindle.validation.grid.outcomes import PointOutcomes
-from spindle.validation.grid.points import CHUNK_KIB
+from spindle.validation.grid.points import CHUNK_KIB, Point
 
 RETRIED = "a read that finds no free request at once (REQ_NOWAIT) is repeated through the stripe cache, page by page"
 BFQ = "bfq is modelled in part: no injection, no soft real-time queues, no estimate of the drive's rate"
 PIECES = "io_uring hands a request longer than a chunk to a worker, which sleeps at the first full queue"
 COPIES = "threads begin in another order, and so the copies that they read are others"
+ROWS = "md's thread handles rows of the stripe cache at other moments, so that other ones become one request"
+TURNS = "md's thread waits for another drive, so that the drives have fewer or more writes at a time"
+PAUSES = "writers' pauses are one level of dirty pages, so that other pages are dirty when the flusher comes"
 UNKNOWN = "unknown"
 
 
-def cause(both: PointOutcomes) -> str:
-    """The mechanism behind a difference beyond the bounds."""
+def direct(both: PointOutcomes) -> str:
+    """The mechanism behind a difference of direct I/O."""
     point, fast, exact = both.point, both.fast, both.exact
+    assert isinstance(point, Point)
     parity = point.level in ("raid5", "raid6")
     if parity and exact.at_drives["reads"] > 1.5 * fast.at_drives["reads"] + 100 * point.drives:
         return RETRIED
@@ -25,3 +30,14 @@ def cause(both: PointOutcomes) -> str:
     if point.level != "single" and point.level != "raid1" and point.size_kib > CHUNK_KIB:
         return PIECES
     return UNKNOWN
+
+
+def buffered(both: PointOutcomes) -> str:
+    """The mechanism behind a difference of buffered I/O."""
+    point = both.point
+    assert isinstance(point, BufferedPoint)
+    if not point.operation.endswith("write"):
+        return UNKNOWN
+    if point.level in ("raid5", "raid6"):
+        return ROWS
+    return TURNS if point.level.startswith("raid10") else PAUSES

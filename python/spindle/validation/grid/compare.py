@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from spindle.validation.grid.causes import cause
-from spindle.validation.grid.outcomes import PointOutcomes, measured
-from spindle.validation.grid.points import Point, points
+from spindle.validation.grid.grids import Figure, Goal, Grid
+from spindle.validation.grid.outcomes import GridPoint, PointOutcomes, measured
 
-THROUGHPUT_WITHIN, THROUGHPUT_GOAL = 0.05, 0.95
-MEAN_WITHIN, MEAN_GOAL = 0.10, 0.90
 JOBS = 2
 """Labs at a time."""
 
@@ -29,66 +28,67 @@ class PointComparison(Struct, frozen=True, kw_only=True):
     cause: str | None
     """The reason of a difference beyond the bounds."""
 
-    @property
-    def throughput_agrees(self) -> bool:
-        """Throughput is within its bound."""
-        return abs(self.throughput_error) <= THROUGHPUT_WITHIN
+    def error(self, figure: Figure) -> float:
+        """Error of one of the figures."""
+        errors = {"throughput": self.throughput_error, "mean": self.mean_error, "p99": self.p99_error}
+        return errors[figure]
 
-    @property
-    def mean_agrees(self) -> bool:
-        """Mean latency is within its bound."""
-        return abs(self.mean_error) <= MEAN_WITHIN
+    def agrees(self, goal: Goal) -> bool:
+        """The figure is within its bound."""
+        return abs(self.error(goal.figure)) <= goal.within
 
 
 class GridReport(Struct, frozen=True, kw_only=True):
     """The whole grid."""
 
     compared: list[PointComparison]
+    goals: tuple[Goal, ...]
+    figures: tuple[Figure, ...]
+    """The figures that say something."""
+    beside: str
+    """The factor whose values are side by side at each level in a chart."""
     cpu_s: float
     """CPU time of all runs."""
 
-    @property
-    def throughput_share(self) -> float:
-        """Share of the points whose throughput agrees."""
-        return _share([of.throughput_agrees for of in self.compared])
-
-    @property
-    def mean_share(self) -> float:
-        """Share of the points whose mean latency agrees."""
-        return _share([of.mean_agrees for of in self.compared])
+    def share(self, goal: Goal) -> float:
+        """Share of the points that agree."""
+        agree = [of.agrees(goal) for of in self.compared]
+        return sum(agree) / len(agree) if agree else 1.0
 
     @property
     def reaches_goals(self) -> bool:
-        """Both shares are reached."""
-        return self.throughput_share >= THROUGHPUT_GOAL and self.mean_share >= MEAN_GOAL
+        """All goals are reached."""
+        return all(self.share(goal) >= goal.share for goal in self.goals)
 
 
-def report(say: Callable[[str], None], chosen: Sequence[Point] | None = None) -> GridReport:
-    """Run the grid, or some of its points; `say` receives the progress. Raises LabMissing or LabError."""
-    grid = points() if chosen is None else list(chosen)
+def report(grid: Grid, say: Callable[[str], None], chosen: Sequence[GridPoint] | None = None) -> GridReport:
+    """Run a grid, or some of its points; `say` receives the progress. Raises LabMissing or LabError."""
+    points = grid.points() if chosen is None else chosen
     found: list[PointComparison] = []
     with ThreadPoolExecutor(JOBS) as pool:
-        for number, both in enumerate(pool.map(measured, grid), 1):
-            found.append(compare(both))
-            say(f"{number} of {len(grid)}: {both.point.name}")
-    return GridReport(compared=found, cpu_s=sum(of.both.fast.cpu_s + of.both.exact.cpu_s for of in found))
+        for number, both in enumerate(pool.map(measured, points), 1):
+            found.append(compare(grid, both))
+            say(f"{number} of {len(points)}: {both.point.name}")
+    cpu_s = sum(of.both.fast.cpu_s + of.both.exact.cpu_s for of in found)
+    return GridReport(compared=found, goals=grid.goals, figures=grid.figures, beside=grid.beside, cpu_s=cpu_s)
 
 
-def compare(both: PointOutcomes) -> PointComparison:
+def compare(grid: Grid, both: PointOutcomes) -> PointComparison:
     """Compare the figures of a point."""
     fast, exact = both.fast, both.exact
-    p99 = [fast.operations[name].p99_ns / of.p99_ns - 1 for name, of in exact.operations.items()]
-    throughput_error = fast.bytes_per_s / exact.bytes_per_s - 1
-    mean_error = fast.mean_ns / exact.mean_ns - 1
-    differs = abs(throughput_error) > THROUGHPUT_WITHIN or abs(mean_error) > MEAN_WITHIN
-    return PointComparison(
+    p99 = [_error(fast.operations[name].p99_ns, of.p99_ns) for name, of in exact.operations.items()]
+    of = PointComparison(
         both=both,
-        throughput_error=throughput_error,
-        mean_error=mean_error,
+        throughput_error=_error(fast.bytes_per_s, exact.bytes_per_s),
+        mean_error=_error(fast.mean_ns, exact.mean_ns),
         p99_error=max(p99, key=abs),
-        cause=cause(both) if differs else None,
+        cause=None,
     )
+    return of if all(of.agrees(goal) for goal in grid.goals) else replace(of, cause=grid.cause(both))
 
 
-def _share(agree: list[bool]) -> float:
-    return sum(agree) / len(agree) if agree else 1.0
+def _error(fast: float, exact: float) -> float:
+    """Buffered writes end at once, so that 0 is possible."""
+    if exact == 0:
+        return math.inf if fast else 0.0
+    return fast / exact - 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import time
 from collections import Counter
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -16,9 +17,34 @@ from spindle.result.figures import Figures
 from spindle.result.record import RunRecord
 from spindle.run.resolve import resolve_text
 from spindle.run.simulate import SimulatedRun, read_figures
-from spindle.validation.grid.points import Point
 
 _KINDS = {"R": "reads", "W": "writes", "F": "flushes"}
+
+
+class GridPoint(Protocol):
+    """A machine and a load."""
+
+    @property
+    def name(self) -> str:
+        """For people."""
+
+    @property
+    def cells(self) -> dict[str, str]:
+        """The point as a row of a table."""
+
+    @property
+    def factors(self) -> dict[str, str]:
+        """The values by which the grid is summed up."""
+
+    @property
+    def idle_s(self) -> int:
+        """Time before the load."""
+
+    def machine_text(self) -> str:
+        """The machine file."""
+
+    def workload_text(self) -> str:
+        """The workload file."""
 
 
 class Operation(Struct, frozen=True):
@@ -45,17 +71,17 @@ class Outcome(Struct, frozen=True, kw_only=True):
 class PointOutcomes(Struct, frozen=True):
     """A point and its figures."""
 
-    point: Point
+    point: GridPoint
     fast: Outcome
     exact: Outcome
 
 
-def measured(point: Point) -> PointOutcomes:
+def measured(point: GridPoint) -> PointOutcomes:
     """Run a point both ways. Raises LabMissing or LabError."""
     return PointOutcomes(point, simulated(point), under_the_kernel(point))
 
 
-def simulated(point: Point) -> Outcome:
+def simulated(point: GridPoint) -> Outcome:
     """Run it in the simulator."""
     machine = _core.Machine.parse(point.machine_text(), point.name)
     workload = _core.Workload.parse(point.workload_text(), point.name, "grid")
@@ -66,11 +92,11 @@ def simulated(point: Point) -> Outcome:
     return _outcome(found.run, _counters(found), cpu_s)
 
 
-def under_the_kernel(point: Point) -> Outcome:
+def under_the_kernel(point: GridPoint) -> Outcome:
     """Run it in the lab."""
     machine = _core.Machine.parse(point.machine_text(), point.name)
     resolved = resolve_text(point.workload_text(), point.name, "grid")
-    task = load.Task(machine, setup_of(machine), "grid", resolved.text, (), is_traced=True)
+    task = load.Task(machine, setup_of(machine), "grid", resolved.text, (), is_traced=True, idle_s=point.idle_s)
     done = load.carry_out(task)
     record = agent.read(done.document, "the lab's result", preflight={})
     assert isinstance(record, RunRecord)

@@ -1,13 +1,13 @@
-"""The points of the grid: levels x schedulers, and for each of these pairs four loads."""
+"""The points of the grid of direct I/O: levels x schedulers, and for each of these pairs four loads."""
 
 from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterable
-from typing import TypeVar
 
 from msgspec import Struct
+
+from spindle.validation.grid.machines import DRIVES, array_lines, dealt, drives_of
 
 LEVELS = ("single", "raid0", "raid1", "raid10n2", "raid10f2", "raid10o2", "raid5", "raid6")
 SCHEDULERS = ("none", "mq-deadline", "kyber", "bfq")
@@ -21,19 +21,12 @@ OPERATIONS = {
     "write": "pattern = 'sequential'\nwrite_fraction = 1",
 }
 """Names as in fio; the mix writes 30 % of its requests."""
-DRIVES = {
-    "plain": "service = '100us'\ntransfer_rate = '200 MB/s'\nflush = '100us'\nqueue_depth = 32\ncapacity = '4GiB'",
-    "disk": "model = 'HDS725050KLA360'\nqueue_depth = 31",
-    "flash": "model = '860-EVO-1TB'",
-}
-"""A plain service time, a disk of 7200 rpm, a flash drive; the last two on SATA."""
 CHUNK_KIB = 64
 LOADS_OF_A_PAIR = 4
 MOST_REQUESTS = 3000
 LEAST_REQUESTS = 600
 MOST_BYTES = 256 * 2**20
 """A load ends after `MOST_REQUESTS`, or sooner with long requests."""
-T = TypeVar("T")
 _SEED = 61
 """Seed of the order in which the values are dealt out to the points."""
 
@@ -60,9 +53,26 @@ class Point(Struct, frozen=True, kw_only=True):
         return f"{self.level} {self.drive} {self.scheduler} {load}"
 
     @property
+    def cells(self) -> dict[str, str]:
+        """The point as a row of a table."""
+        out = f"{self.outstanding}{'t' if self.threads else ''}"
+        machine = {"level": self.level, "drive": self.drive, "scheduler": self.scheduler}
+        return machine | {"load": self.operation, "KiB": str(self.size_kib), "out": out}
+
+    @property
+    def factors(self) -> dict[str, str]:
+        """The values by which the grid is summed up."""
+        return {"level": self.level, "scheduler": self.scheduler, "drive": self.drive}
+
+    @property
     def drives(self) -> int:
         """Drives of the machine."""
-        return {"single": 1, "raid1": 2}.get(self.level, 4)
+        return drives_of(self.level)
+
+    @property
+    def idle_s(self) -> int:
+        """Time before the load."""
+        return 0
 
     @property
     def requests(self) -> int:
@@ -72,11 +82,7 @@ class Point(Struct, frozen=True, kw_only=True):
     def machine_text(self) -> str:
         """The machine file."""
         lines = ["[queue]", f"scheduler = '{self.scheduler}'"]
-        if self.level != "single":
-            level, _, layout = self.level.partition("raid10")
-            lines += ["[array]", f"level = '{level or 'raid10'}'", "data_offset = '1MiB'"]
-            lines += [f"layout = '{layout}'"] if layout else []
-            lines += [f"chunk = '{CHUNK_KIB}KiB'"] if self.level != "raid1" else []
+        lines += array_lines(self.level, CHUNK_KIB)
         return "\n".join([*lines, "[[drive]]", f"count = {self.drives}", DRIVES[self.drive]]) + "\n"
 
     def workload_text(self) -> str:
@@ -90,9 +96,9 @@ def points() -> list[Point]:
     """The grid, the same each time. Every value of a factor occurs equally often, up to one."""
     pairs = list(itertools.product(LEVELS, SCHEDULERS)) * LOADS_OF_A_PAIR
     deal = random.Random(_SEED)
-    drives, operations = _dealt(deal, DRIVES, len(pairs)), _dealt(deal, OPERATIONS, len(pairs))
-    sizes, depths = _dealt(deal, SIZES_KIB, len(pairs)), _dealt(deal, DEPTHS, len(pairs))
-    threads = _dealt(deal, (False, True), len(pairs))
+    drives, operations = dealt(deal, DRIVES, len(pairs)), dealt(deal, OPERATIONS, len(pairs))
+    sizes, depths = dealt(deal, SIZES_KIB, len(pairs)), dealt(deal, DEPTHS, len(pairs))
+    threads = dealt(deal, (False, True), len(pairs))
     return [
         Point(
             level=level,
@@ -107,9 +113,3 @@ def points() -> list[Point]:
             pairs, drives, operations, sizes, depths, threads, strict=True
         )
     ]
-
-
-def _dealt(deal: random.Random, values: Iterable[T], count: int) -> list[T]:
-    found = list(itertools.islice(itertools.cycle(values), count))
-    deal.shuffle(found)
-    return found

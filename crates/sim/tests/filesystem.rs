@@ -1,0 +1,143 @@
+//! `[filesystem]`: where the test file is, and how its pages are written.
+
+mod common;
+
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
+use common::{machine, workload};
+use spindle_sim::{Machine, SimFigures, SimOptions, simulate};
+
+const KIB: u64 = 1024;
+const MIB: u64 = 1024 * KIB;
+
+/// Drives of 100 us and 200 MB/s, 4 GiB each.
+fn on(count: u64, tables: &str) -> Machine {
+    machine(&format!(
+        "{tables}[[drive]]\ncount = {count}\nservice = '100us'\ntransfer_rate = '200 MB/s'\nflush = '100us'\n\
+         capacity = '4GiB'\nqueue_depth = 32\n"
+    ))
+}
+
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A command of a drive: drive, first byte, bytes.
+type Command = (String, u64, u64);
+
+fn traced(machine: &Machine, load: &str) -> (SimFigures, Vec<Command>) {
+    let lines = Lines::default();
+    let options = SimOptions {
+        trace: Some(Box::new(lines.clone())),
+        ..SimOptions::default()
+    };
+    let figures = simulate(machine, &workload(load), options).unwrap();
+    let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    let mut rows = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let head = rows.next().unwrap();
+    let column = |name: &str| head.iter().position(|of| *of == name).unwrap();
+    let (drive, lbn, blocks) = (column("drive"), column("lbn"), column("blocks"));
+    let bytes = |text: &str| text.parse::<u64>().unwrap() * 512;
+    let commands = rows
+        .filter(|row| !row[lbn].is_empty())
+        .map(|row| (row[drive].to_owned(), bytes(row[lbn]), bytes(row[blocks])))
+        .collect();
+    (figures, commands)
+}
+
+const READS: &str = "seconds = 'none'\nrequests = 16\npattern = 'sequential'\nsize = '64KiB'\n";
+
+#[test]
+fn the_file_begins_where_a_new_file_system_puts_it() {
+    // Blocks read with filefrag in the lab: Linux 6.1, e2fsprogs 1.47.0, xfsprogs 6.1.0. The chunks of the array go round.
+    let chunk = 512 * KIB;
+    for (tables, drives, block) in [
+        ("[filesystem]\ntype = 'ext4'\n", 1, 34_816),
+        ("[filesystem]\ntype = 'xfs'\n", 1, 24),
+        ("[filesystem]\ntype = 'xfs'\nsu = '64KiB'\nsw = 4\n", 1, 32),
+        (
+            "[filesystem]\ntype = 'xfs'\nsu = '512KiB'\nsw = 4\n",
+            1,
+            256,
+        ),
+        ("[filesystem]\ntype = 'xfs'\nsu = '2MiB'\nsw = 4\n", 1, 1024),
+        (
+            "[array]\nlevel = 'raid0'\nchunk = '512KiB'\n[filesystem]\ntype = 'ext4'\n",
+            4,
+            34_816,
+        ),
+        (
+            "[array]\nlevel = 'raid0'\nchunk = '512KiB'\n[filesystem]\ntype = 'xfs'\n",
+            4,
+            256,
+        ),
+    ] {
+        let byte = block * 4096;
+        let (slot, place) = match drives {
+            1 => (0, byte),
+            _ => (byte / chunk % drives, byte / chunk / drives * chunk),
+        };
+        for direct in [true, false] {
+            let load = format!("{READS}direct = {direct}\n");
+            let (_, commands) = traced(&on(drives, tables), &load);
+            let (drive, first, _) = &commands[0];
+            assert_eq!(
+                (drive, *first),
+                (&format!("drive{slot}"), place),
+                "{tables}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_load_has_the_test_file_and_no_more() {
+    let of = on(1, "[filesystem]\ntype = 'xfs'\nsize = '8MiB'\n");
+    assert_eq!(of.capacity().unwrap(), 8 * MIB);
+    let load =
+        "seconds = 'none'\nrequests = 500\npattern = 'uniform'\nsize = '4KiB'\ndirect = true\n";
+    let (_, commands) = traced(&of, load);
+    let (first, last) = (24 * 4096, 24 * 4096 + 8 * MIB);
+    assert!(
+        commands
+            .iter()
+            .all(|of| of.1 >= first && of.1 + of.2 <= last)
+    );
+}
+
+#[test]
+fn a_file_larger_than_the_device_is_refused() {
+    let of = on(1, "[filesystem]\ntype = 'ext4'\nsize = '5GiB'\n");
+    let error = simulate(&of, &workload(READS), SimOptions::default())
+        .err()
+        .unwrap();
+    assert!(error.to_string().contains("5368709120"), "{error}");
+}
+
+#[test]
+fn pages_of_a_file_go_in_long_bios_and_those_of_a_device_one_by_one() {
+    let load = "seconds = 'none'\nrequests = 1024\npattern = 'sequential'\nsize = '64KiB'\ndirect = false\n\
+                write_fraction = 1\nend_fsync = true\nregion = '0-64MiB'\n";
+    let writes = |tables: &str| {
+        let (figures, _) = traced(&on(1, tables), load);
+        assert_eq!(figures.drives[0].write_bytes, 64 * MIB);
+        assert_eq!(figures.drives[0].flushes, 1);
+        figures.drives[0].writes
+    };
+    assert_eq!(writes(""), (64 * MIB).div_ceil(1280 * KIB));
+    // Bios of 16 MiB, each cut into longest requests.
+    assert_eq!(
+        writes("[filesystem]\ntype = 'xfs'\n"),
+        4 * (16 * MIB).div_ceil(1280 * KIB)
+    );
+}

@@ -1,0 +1,39 @@
+"""Shared by the points of all grids: levels of arrays, drives, and values dealt out evenly."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterable
+from typing import TypeVar
+
+DRIVES = {
+    "plain": "service = '100us'\ntransfer_rate = '200 MB/s'\nflush = '100us'\nqueue_depth = 32\ncapacity = '4GiB'",
+    "disk": "model = 'HDS725050KLA360'\nqueue_depth = 31",
+    "flash": "model = '860-EVO-1TB'",
+}
+"""A plain service time, a disk of 7200 rpm, a flash drive; the last two on SATA."""
+T = TypeVar("T")
+
+
+def drives_of(level: str) -> int:
+    """Drives of a machine of this level."""
+    return {"single": 1, "raid1": 2}.get(level, 4)
+
+
+def array_lines(level: str, chunk_kib: int) -> list[str]:
+    """The array of a machine file. `level`: `single`, or md's level with RAID10's layout: `raid10f2`."""
+    if level == "single":
+        return []
+    name, _, layout = level.partition("raid10")
+    lines = ["[array]", f"level = '{name or 'raid10'}'", "data_offset = '1MiB'"]
+    lines += [f"layout = '{layout}'"] if layout else []
+    lines += [f"chunk = '{chunk_kib}KiB'"] if level != "raid1" else []
+    return lines
+
+
+def dealt(deal: random.Random, values: Iterable[T], count: int) -> list[T]:
+    """Each value equally often, up to one, in the order that `deal` draws."""
+    found = list(itertools.islice(itertools.cycle(values), count))
+    deal.shuffle(found)
+    return found
