@@ -16,6 +16,7 @@ mod queue;
 mod rebuild;
 mod slab;
 mod stripes;
+mod tags;
 mod trace;
 
 use std::collections::VecDeque;
@@ -43,6 +44,7 @@ use self::rebuild::Step;
 pub(crate) use self::rebuild::{Method, Rebuild};
 use self::slab::Slab;
 use self::stripes::{Requests, RowManner, Stripes};
+pub(crate) use self::tags::word_width;
 use self::trace::Trace;
 use crate::cache::{CacheSetup, PageCache};
 use crate::error::SimError;
@@ -423,7 +425,15 @@ impl Engine {
             }
             at += u64::from(blocks);
             bios += 1;
-            if !plugged {
+            // The kernel flushes before and after it in one sequence.
+            if owner == Owner::Superblock
+                && self.rules.kernel.multi_queue()
+                && self.queues[queue].has_elevator()
+            {
+                self.catch_up(queue);
+                self.queues[queue].add_direct(self.now_ns, chain);
+                self.touch(queue);
+            } else if !plugged {
                 self.enqueue(queue, chain, false)?;
             } else if !self.plug.merge(queue as u32, chain, most, &mut self.bios)
                 && !self.queues[queue].merges_bio(self.now_ns, chain, &mut self.bios)
@@ -445,7 +455,7 @@ impl Engine {
             .map_err(|error| self.refused(queue, error))?;
         self.sleeps |= waits;
         if waits && let Some(slot) = self.issuing_slot(chain.first) {
-            if self.sleeps_for_requests(slot) {
+            if self.sleeps_for_requests(slot, chain.request.write) {
                 self.sleep(slot);
             } else {
                 self.queues[queue].waits_alone();
@@ -455,19 +465,28 @@ impl Engine {
         Ok(())
     }
 
-    /// The request whose thread sleeps if this bio waits: md's threads write to mirrors and parity for it.
+    /// The request whose thread sleeps if this bio waits: md's thread writes parity for it, and mirrors before 3.6.
     fn issuing_slot(&self, bio: u32) -> Option<u32> {
         let bio = self.bios.get(bio);
-        let by_md = bio.request.write && matches!(self.target, Target::Array(_));
+        let by_md = bio.request.write
+            && (self.has_parity
+                || self.has_mirrors() && !self.rules.kernel.writes_mirrors_itself());
         match bio.owner {
             Owner::Load(slot) if !by_md => Some(slot),
             _ => None,
         }
     }
 
-    /// True if the thread that issued the request sleeps until each of its bios has a request: io_uring leaves it to others.
-    fn sleeps_for_requests(&self, slot: u32) -> bool {
-        self.one_call_each || self.load.slots[slot as usize].stage == Stage::Pages
+    fn has_mirrors(&self) -> bool {
+        matches!(&self.target, Target::Array(fabric) if fabric.has_mirrors())
+    }
+
+    /// True if the thread that issued the request sleeps until each of its bios has a request. io_uring leaves it to
+    /// others, as far as md passes on that it may not wait (`REQ_NOWAIT`).
+    fn sleeps_for_requests(&self, slot: u32, write: bool) -> bool {
+        self.one_call_each
+            || self.load.slots[slot as usize].stage == Stage::Pages
+            || write && self.has_mirrors()
     }
 
     /// The thread that issued the request sleeps until `wake` is called as often.
@@ -1225,10 +1244,16 @@ impl Engine {
                     .map_err(|error| self.refused(queue, error))?;
                 while let Some(bio) = self.queues[queue].admitted() {
                     let issuing = self.issuing_slot(bio);
+                    let write = self.bios.get(bio).request.write;
                     if let Some(slot) = issuing
-                        && self.sleeps_for_requests(slot)
+                        && self.sleeps_for_requests(slot, write)
                     {
                         if let Some(worker) = self.wake(slot) {
+                            // Its call returns, and the elevator goes on before the next one.
+                            if self.one_call_each {
+                                self.dispatch()?;
+                                self.touch(queue);
+                            }
                             self.go_on(worker)?;
                         }
                     } else if !self.one_call_each {
@@ -1521,7 +1546,20 @@ impl Engine {
         }
         stream.over = true;
         self.load.active -= 1;
+        self.end_threads(index);
         self.end_others(index)
+    }
+
+    /// The threads of a stream that is over end.
+    fn end_threads(&mut self, index: usize) {
+        for worker in 0..self.load.workers.len() {
+            if self.load.workers[worker].stream == index {
+                for queue in 0..self.queues.len() {
+                    self.queues[queue].exits(self.now_ns, worker as u32);
+                    self.touch(queue);
+                }
+            }
+        }
     }
 
     /// Streams that end when another one does.
