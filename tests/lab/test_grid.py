@@ -96,7 +96,7 @@ def test_differences_have_a_sign_and_beyond_the_bounds_a_cause() -> None:
     assert (alike.throughput_error, alike.mean_error, alike.p99_error, alike.cause) == (0, 0, 0, None)
     slower = compared(outcome(bytes_per_s=32e6, mean_ns=4e6), outcome())
     assert (slower.throughput_error, slower.mean_error) == (-0.5, 1.0)
-    assert slower.cause == causes.BFQ
+    assert slower.cause == causes.UNKNOWN
     more = outcome(at_drives={"reads": 9000, "writes": 1000, "flushes": 0}, mean_ns=4e6)
     assert compared(outcome(), more).cause == causes.RETRIED
     other = replace(POINT, level="single", scheduler="none")
@@ -132,7 +132,7 @@ def test_the_page_names_what_differs_and_the_goals(tmp_path: Path) -> None:
     report = reported(DIRECT, POINT)
     page = "\n".join(grid_page(report))
     assert "IOPS and throughput within 5%: 1 of 2 (goal 95%: missed)" in page
-    assert f"raid5 plain bfq randwrite 64K x4t: throughput -50.0%, mean +0.0%: {causes.BFQ}" in page
+    assert f"raid5 plain bfq randwrite 64K x4t: throughput -50.0%, mean +0.0%: {causes.UNKNOWN}" in page
     grid_plot(report).save(tmp_path / "grid.svg")
     assert "Mean latency" in (tmp_path / "grid.svg").read_text()
 

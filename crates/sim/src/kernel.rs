@@ -105,6 +105,13 @@ impl Kernel {
         self >= Kernel::new(2, 6, 18)
     }
 
+    /// A thread writes to the mirrors of RAID1 and RAID10 itself, and not md's thread (3.6: "md/raid10: submit IO from
+    /// originating thread instead of md thread").
+    #[must_use]
+    pub(crate) fn writes_mirrors_itself(self) -> bool {
+        self >= Kernel::new(3, 6, 0)
+    }
+
     /// RAID5 and RAID6 pass on that a write is synchronous (3.6: `R5_SyncIO`).
     #[must_use]
     pub fn parity_writes_are_sync(self) -> bool {

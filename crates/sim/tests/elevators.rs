@@ -210,6 +210,22 @@ fn mq_deadline_forgets_its_place_before_6_5_and_keeps_it_since() {
 }
 
 #[test]
+fn mq_deadline_goes_on_where_a_direction_was_since_5_14() {
+    for (kernel, reads) in [(Kernel::new(5, 10, 0), [100, 500]), (NEW, [500, 100])] {
+        let mut settings = MqDeadlineSettings::of(kernel);
+        settings.fifo_batch = 2;
+        settings.writes_starved = 0;
+        let mut stage = Stage::new(Scheduler::MqDeadline(settings));
+        stage.reads(0, &[300, 400, 100, 500]).writes(1, &[50]);
+        assert_eq!(stage.take(3), [50, 300, 400], "{kernel}");
+        stage.writes(1, &[60, 40]);
+        // After the writes, the request that was next for reads, or the oldest.
+        assert_eq!(stage.take(2), [60, 40], "{kernel}");
+        assert_eq!(stage.all(), reads, "{kernel}");
+    }
+}
+
+#[test]
 fn mq_deadline_serves_higher_classes_first_and_aged_requests_after_ten_seconds() {
     let realtime = with(PriorityClass::Realtime, 0);
     let idle = with(PriorityClass::Idle, 0);
@@ -466,12 +482,20 @@ fn kyber_merges_into_requests_that_no_dispatch_has_seen() {
     stage.reads(0, &[0, 100]);
     assert_eq!(stage.next(), Some(0));
     let bio = BlockRequest::read(108, 8, 0);
-    assert!(!stage.elevator.may_merge(1, &bio, &stage.requests));
+    assert!(!stage.elevator.may_merge(0, 1, &bio, &stage.requests));
     stage.reads(0, &[1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000, 9000]);
     // The last eight only.
     let behind = |at: u64| BlockRequest::read(at + 8, 8, 0);
-    assert!(!stage.elevator.may_merge(2, &behind(1000), &stage.requests));
-    assert!(stage.elevator.may_merge(3, &behind(2000), &stage.requests));
+    assert!(
+        !stage
+            .elevator
+            .may_merge(0, 2, &behind(1000), &stage.requests)
+    );
+    assert!(
+        stage
+            .elevator
+            .may_merge(0, 3, &behind(2000), &stage.requests)
+    );
     let before = BlockRequest::read(8992, 8, 0);
     assert_eq!(
         stage.elevator.front_merge(&before, &stage.requests),
@@ -531,7 +555,7 @@ fn merged_requests_move_and_inherit() {
         let bio = BlockRequest::read(100, 8, 0);
         let id = stage.elevator.front_merge(&bio, &stage.requests).unwrap();
         assert!(
-            stage.elevator.may_merge(id, &bio, &stage.requests),
+            stage.elevator.may_merge(0, id, &bio, &stage.requests),
             "{name}"
         );
         stage.requests[id as usize].lbn = 100;
@@ -545,4 +569,186 @@ fn merged_requests_move_and_inherit() {
         order.sort_unstable();
         assert_eq!(order, [100, 300], "{name}");
     }
+}
+
+#[test]
+fn bfq_merges_threads_at_near_addresses_within_100_ms() {
+    let take_over = |near: u64, ms: u64| {
+        let mut stage = Stage::bfq();
+        stage.reads(0, &[1000]);
+        assert_eq!(stage.next(), Some(1000));
+        // With one busy queue there is nothing to win (bfq_setup_cooperator).
+        stage.at(ms).reads(2, &[5_000_000]).reads(1, &[near]);
+        stage.next()
+    };
+    // 4 MiB are near, and the queue in service is not left for another thread's request.
+    assert_eq!(take_over(1008, 8), Some(1008));
+    assert_eq!(take_over(1008 + 8 * 1024, 8), Some(1008 + 8 * 1024));
+    assert_eq!(take_over(1016 + 8 * 1024, 8), None);
+    assert_eq!(take_over(1008, 112), None);
+}
+
+#[test]
+fn bfq_parts_merged_threads_when_they_seek() {
+    let mut stage = Stage::bfq();
+    stage.reads(0, &[1000]).reads(2, &[90_000_000]);
+    assert_eq!(stage.next(), Some(1000));
+    stage.reads(1, &[1008]);
+    assert_eq!(stage.next(), Some(1008));
+    // More than 19 of the shared queue's last 32 requests are far from the one before; then it leaves service, and the next
+    // request of each thread goes to a queue of its own.
+    let far: Vec<u64> = (1..=24).map(|index| 1_000_000 * index).collect();
+    stage.reads(0, &far);
+    let order = stage.take(far.len());
+    assert_eq!(order, far);
+    stage.completes(&[1000, 1008]).completes(&far);
+    stage.at(40);
+    assert_eq!(stage.next(), Some(90_000_000));
+    stage.at(41).done(90_000_000);
+    stage
+        .at(60)
+        .reads(0, &[10_000_000, 60_000_000])
+        .reads(1, &[50_000_000]);
+    // A queue that they share would go upwards.
+    assert_eq!(stage.take(3), [10_000_000, 60_000_000, 50_000_000]);
+}
+
+#[test]
+fn bfq_serves_another_queue_in_the_pauses_of_a_seeking_one() {
+    let high = with(PriorityClass::BestEffort, 0);
+    let mut stage = Stage::bfq();
+    let pause = |stage: &mut Stage, index: u64| {
+        let lbn = 1_000_000 * (1 + index * 7 % 31);
+        stage.at(10 * index + 1);
+        stage.add(BlockRequest::read(lbn, 8, 0).with_priority(high));
+        assert_eq!(stage.next(), Some(lbn), "{index}");
+        stage.at(10 * index + 9).done(lbn);
+    };
+    // It thinks for 2 ms, and is waited for 2 ms as it seeks.
+    for index in 0..24 {
+        pause(&mut stage, index);
+    }
+    stage.reads(1, &[77_000_000, 88_000_000]);
+    // Its requests took 8 ms alone: one of another queue may be at the drive at a time (bfq_update_inject_limit).
+    assert_eq!(stage.next(), Some(77_000_000));
+    assert_eq!(stage.next(), None);
+
+    let mut stage = Stage::bfq();
+    stage.add(BlockRequest::read(1000, 8, 0).with_priority(high));
+    assert_eq!(stage.next(), Some(1000));
+    stage.at(8).done(1000);
+    stage.reads(1, &[77_000_000]);
+    assert_eq!(stage.next(), None);
+}
+
+#[test]
+fn bfq_does_not_wait_for_a_thread_that_has_ended() {
+    let mut stage = Stage::bfq();
+    stage.reads(0, &[1000]).reads(1, &[900_000]);
+    assert_eq!(stage.next(), Some(1000));
+    stage.done(1000);
+    assert_eq!(stage.next(), None);
+    assert!(stage.elevator.exits(0, 0));
+    assert_eq!(stage.next(), Some(900_000));
+}
+
+/// The longest run of a thread's requests of 1024 blocks among two threads, the first and a late one.
+fn runs_of_bfq(settings: BfqSettings) -> (usize, usize) {
+    let mut stage = Stage::new(Scheduler::Bfq(settings));
+    let mut next = [0, 10_000_000];
+    let mut order = Vec::new();
+    for (thread, at) in next.iter_mut().enumerate() {
+        for _ in 0..8 {
+            stage.add(BlockRequest::read(*at, 1024, thread as u32));
+            *at += 1024;
+        }
+    }
+    for step in 1..12_000 {
+        let Some(lbn) = stage.next() else {
+            stage.at(step);
+            continue;
+        };
+        let thread = usize::from(lbn >= 10_000_000);
+        order.push(thread);
+        stage.at(step).done(lbn);
+        let at = next[thread] % 9_000_000 + 10_000_000 * thread as u64;
+        stage.add(BlockRequest::read(at, 1024, thread as u32));
+        next[thread] += 1024;
+    }
+    let longest = |part: &[usize]| part.chunk_by(|a, b| a == b).map(<[usize]>::len).max();
+    let (first, last) = (&order[..100], &order[order.len() - 500..]);
+    (longest(first).unwrap(), longest(last).unwrap())
+}
+
+#[test]
+fn bfq_lets_budgets_grow_with_the_rate_of_the_drive() {
+    let settings = BfqSettings {
+        low_latency: false,
+        ..BfqSettings::default()
+    };
+    let (first, last) = runs_of_bfq(settings);
+    // 16384 blocks for the first eleven budgets; then what a block each microsecond makes in 124 ms.
+    assert!(first <= 16, "{first}");
+    assert!(last > 60, "{last}");
+    let (first, last) = runs_of_bfq(BfqSettings {
+        max_budget: 8 * 1024,
+        ..settings
+    });
+    assert!(first <= 16 && last <= 8, "{first} {last}");
+}
+
+#[test]
+fn bfq_prefers_threads_that_seem_soft_real_time() {
+    let first_served = |is_steady: bool| {
+        let mut stage = Stage::named("bfq", NEW);
+        // Never raised, so that the others are waited for.
+        let low = with(PriorityClass::BestEffort, 7);
+        let begin = if is_steady { 0 } else { 10 };
+        for second in begin..10_u64 {
+            let lbn = 80_000_000 + 8 * second;
+            stage.at(1000 * second).reads(0, &[lbn]);
+            assert_eq!(stage.next(), Some(lbn));
+            stage.at(1000 * second + 5).done(lbn);
+        }
+        stage.at(9990);
+        stage.add(BlockRequest::read(50_000_000, 8, 2).with_priority(low));
+        stage.reads(1, &[1000, 1008, 1016]);
+        assert_eq!(stage.take(2), [1000, 1008]);
+        stage.at(10_000).reads(0, &[80_000_800]);
+        stage.next()
+    };
+    // Both threads are raised as interactive; a request a second is real time besides.
+    assert_eq!(first_served(true), Some(80_000_800));
+    assert_eq!(first_served(false), Some(1016));
+}
+
+#[test]
+fn bfq_and_kyber_leave_writes_a_part_of_the_requests() {
+    let write = BlockRequest::write(0, 8, 0);
+    let mut stage = Stage::named("bfq", NEW);
+    let share = |stage: &Stage, request: BlockRequest| stage.elevator.depth_share(&request);
+    // word_depths: sixteenths.
+    assert_eq!(share(&stage, write), Some(12));
+    assert_eq!(share(&stage, write.asynchronous()), Some(8));
+    stage.reads(1, &[1000]);
+    // A raised queue is busy.
+    assert_eq!(share(&stage, write), Some(6));
+    assert_eq!(share(&stage, write.asynchronous()), Some(3));
+    assert_eq!(share(&stage, BlockRequest::read(0, 8, 0)), None);
+    let stage = Stage::named("kyber", NEW);
+    assert_eq!(share(&stage, write), None);
+    assert_eq!(share(&stage, write.asynchronous()), Some(12));
+}
+
+#[test]
+fn bfq_with_strict_guarantees_has_one_request_at_the_drive() {
+    let mut stage = Stage::new(Scheduler::Bfq(BfqSettings {
+        strict_guarantees: true,
+        ..BfqSettings::default()
+    }));
+    stage.reads(0, &[1000, 1008]);
+    assert_eq!(stage.next(), Some(1000));
+    assert_eq!(stage.next(), None);
+    stage.done(1000);
+    assert_eq!(stage.next(), Some(1008));
 }

@@ -355,3 +355,34 @@ fn cpu_time_of_the_host_bounds_a_fast_drive() {
     assert!((fast("10us") / 100_000.0 - 1.0).abs() < 0.01);
     assert!(fast("0us") > 150_000.0);
 }
+
+#[test]
+fn a_class_that_waits_for_a_higher_one_is_looked_at_when_requests_come_or_a_jiffy_later() {
+    let drive = "[queue]\nscheduler = 'mq-deadline'\n[[drive]]\nservice = '100us'\nqueue_depth = 8\ncapacity = '1GiB'\n";
+    let stream = |name: &str, priority: &str, requests: u32| {
+        format!(
+            "[[stream]]\nname = '{name}'\npattern = 'uniform'\nsize = '4KiB'\npriority = '{priority}'\nstop_requests = {requests}\n"
+        )
+    };
+    let load = format!(
+        "seconds = 'none'\nrequests = 11\n{}{}",
+        stream("first", "realtime", 10),
+        stream("last", "idle", 1)
+    );
+    let figures = run(&machine(drive), &load);
+    // The end of the tenth request of the higher class, at 1 ms, asks no one. The elevator gave nothing at the begin of
+    // the run, so it is asked again 3 ms later, rounded to the end of the second jiffy (HZ 250).
+    let last = figures.run.streams[1].read.as_ref().unwrap();
+    assert_eq!(last.latency.max_ns, 8_100_000);
+}
+
+#[test]
+fn bfq_lets_a_writer_have_three_quarters_of_the_requests_at_most() {
+    let drive = "[queue]\nscheduler = 'bfq'\n[[drive]]\nservice = '1ms'\nqueue_depth = 32\ncapacity = '1GiB'\n";
+    let load = "requests = 1000\n[[stream]]\nname = 'w'\npattern = 'uniform'\nsize = '1MiB'\nwrite_fraction = 1\ndepth = 64\n";
+    let figures = run(&machine(drive), load);
+    // There are 64 requests in words of 16 bits: 6 bits of each while the queue is raised (60 MB), then 12. With all of them, no
+    // request would wait for one.
+    let drive = &figures.drives[0];
+    assert!(drive.request_waits > 900, "{}", drive.request_waits);
+}

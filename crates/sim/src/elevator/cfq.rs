@@ -679,7 +679,7 @@ impl Elevator for Cfq {
             .filter(|&id| requests[id as usize].write == bio.write)
     }
 
-    fn may_merge(&self, id: Id, bio: &BlockRequest, requests: &[BlockRequest]) -> bool {
+    fn may_merge(&mut self, _: u64, id: Id, bio: &BlockRequest, requests: &[BlockRequest]) -> bool {
         // cfq_allow_merge: only within the queue that the bio would go to.
         self.find_queue(bio) == self.find_queue(&requests[id as usize])
     }

@@ -200,8 +200,13 @@ impl Elevator for Kyber {
         near.find(|&id| requests[id as usize].lbn == bio.end())
     }
 
-    fn may_merge(&self, id: Id, bio: &BlockRequest, _: &[BlockRequest]) -> bool {
+    fn may_merge(&mut self, _: u64, id: Id, bio: &BlockRequest, _: &[BlockRequest]) -> bool {
         self.near(bio).any(|near| near == id)
+    }
+
+    /// `kyber_limit_depth`.
+    fn depth_share(&self, request: &BlockRequest) -> Option<u32> {
+        (!request.sync).then_some(12)
     }
 
     fn merges_inserted(&self) -> bool {

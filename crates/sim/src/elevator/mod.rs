@@ -1,7 +1,7 @@
 //! Elevators: they choose which waiting request goes to the device next.
 //!
 //! Each follows the source of a named kernel; `docs/explanation/elevators.md` names the function behind each rule, and
-//! the parts that were left out. Times are nanoseconds: where the kernel counts jiffies, HZ is 1000.
+//! the parts that were left out. Times are nanoseconds: where the kernel counts jiffies, HZ is 1000 (bfq: 250).
 
 mod anticipatory;
 mod bfq;
@@ -58,8 +58,42 @@ pub trait Elevator: Send {
     }
 
     /// True if `bio` may be merged into this waiting request.
-    fn may_merge(&self, id: Id, bio: &BlockRequest, requests: &[BlockRequest]) -> bool {
-        let _ = (id, bio, requests);
+    fn may_merge(
+        &mut self,
+        now_ns: u64,
+        id: Id,
+        bio: &BlockRequest,
+        requests: &[BlockRequest],
+    ) -> bool {
+        let _ = (now_ns, id, bio, requests);
+        true
+    }
+
+    /// True if a request may become a part of this waiting one.
+    fn may_join(
+        &mut self,
+        now_ns: u64,
+        id: Id,
+        other: &BlockRequest,
+        requests: &[BlockRequest],
+    ) -> bool {
+        self.may_merge(now_ns, id, other, requests)
+    }
+
+    /// Sixteenths of each word of the map of free requests that one of this kind may use (`limit_depth`); `None`: all.
+    fn depth_share(&self, request: &BlockRequest) -> Option<u32> {
+        let _ = request;
+        None
+    }
+
+    /// A thread has ended (`exit_icq`). True if the queue is to ask for requests.
+    fn exits(&mut self, now_ns: u64, context: u32) -> bool {
+        let _ = (now_ns, context);
+        false
+    }
+
+    /// True if the queue is to ask for requests now that one is done, even if the drive had room before.
+    fn runs_after_completion(&self) -> bool {
         true
     }
 

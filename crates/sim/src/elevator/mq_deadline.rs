@@ -32,7 +32,8 @@ pub struct Settings {
     pub prio_aging_expire_ns: u64,
     /// Classes are kept apart (since 5.14).
     pub classes: bool,
-    /// Each direction goes on from where it last was (since 6.5); before, a change of direction forgets it.
+    /// Each direction goes on behind its last address (since 6.5); before, at the request that was next there, which a
+    /// change of direction forgets before 5.14.
     pub resume: bool,
 }
 
@@ -161,7 +162,10 @@ impl MqDeadline {
         self.batching += 1;
         let next = self.nodes.next(id);
         let of = &mut self.classes[class];
-        of.next_rq = [None; 2];
+        // Since 5.14 ("block/mq-deadline: Micro-optimize the batching algorithm") the other direction keeps its place.
+        if !self.settings.classes {
+            of.next_rq = [None; 2];
+        }
         of.next_rq[direction] = next;
         of.latest_pos[direction] = requests[id as usize].lbn;
         self.take_out(id, class, direction);
@@ -238,6 +242,11 @@ impl Elevator for MqDeadline {
         self.classes[class].queued -= 1;
     }
 
+    /// No one looks at a class that waits until a higher one has nothing at the drive.
+    fn runs_after_completion(&self) -> bool {
+        false
+    }
+
     fn waiting(&self) -> u32 {
         self.waiting
     }
@@ -249,7 +258,7 @@ impl Elevator for MqDeadline {
             .filter(|_| self.settings.front_merges)
     }
 
-    fn may_merge(&self, id: Id, bio: &BlockRequest, requests: &[BlockRequest]) -> bool {
+    fn may_merge(&mut self, _: u64, id: Id, bio: &BlockRequest, requests: &[BlockRequest]) -> bool {
         // blk_rq_merge_ok: only what has the same priority (ioprio) is merged.
         let request = &requests[id as usize];
         (request.class, request.level) == (bio.class, bio.level)

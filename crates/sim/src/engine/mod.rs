@@ -16,6 +16,7 @@ mod queue;
 mod rebuild;
 mod slab;
 mod stripes;
+mod tags;
 mod throttle;
 mod trace;
 
@@ -44,6 +45,7 @@ use self::rebuild::Step;
 pub(crate) use self::rebuild::{Method, Rebuild};
 use self::slab::Slab;
 use self::stripes::{Requests, RowManner, Stripes};
+pub(crate) use self::tags::word_width;
 pub(crate) use self::throttle::ThrottleSetup;
 use self::trace::Trace;
 use crate::cache::{CacheSetup, PageCache};
@@ -549,7 +551,15 @@ impl Engine {
                 self.read_clock(begun * Readings::BIO + cut)?;
             }
             bios += 1;
-            if !plugged {
+            // The kernel flushes before and after it in one sequence.
+            if owner == Owner::Superblock
+                && self.rules.kernel.multi_queue()
+                && self.queues[queue].has_elevator()
+            {
+                self.catch_up(queue);
+                self.queues[queue].add_direct(self.now_ns, chain);
+                self.touch(queue);
+            } else if !plugged {
                 self.enqueue(queue, chain, false)?;
             } else if !self.plug.merge(queue as u32, chain, most, &mut self.bios)
                 && !self.queues[queue].merges_bio(self.now_ns, chain, &mut self.bios)
@@ -585,7 +595,7 @@ impl Engine {
             self.copy_asleep = Some(chain.first);
         }
         if waits && let Some(slot) = self.issuing_slot(chain.first) {
-            if self.sleeps_for_requests(slot) {
+            if self.sleeps_for_requests(slot, chain.request.write) {
                 self.sleep(slot);
             } else {
                 self.queues[queue].waits_alone();
@@ -609,21 +619,25 @@ impl Engine {
         Ok(())
     }
 
-    /// The request whose thread sleeps if this bio waits: md's threads write to mirrors and parity for it.
+    /// The request whose thread sleeps if this bio waits: md's thread writes parity for it, and mirrors before 3.6; what
+    /// the flusher writes to mirrors too.
     fn issuing_slot(&self, bio: u32) -> Option<u32> {
         let bio = self.bios.get(bio);
-        // Only levels with copies or parity have a thread for it: that which writes pages back to others sleeps.
-        let own = bio.request.origin != Origin::Direct && !self.has_mirrors && !self.has_parity;
-        let by_md = bio.request.write && !own && matches!(self.target, Target::Array(_));
+        let is_direct = bio.request.origin == Origin::Direct;
+        let copies = self.has_mirrors && !(is_direct && self.rules.kernel.writes_mirrors_itself());
+        let by_md = bio.request.write && (self.has_parity || copies);
         match bio.owner {
             Owner::Load(slot) if !by_md => Some(slot),
             _ => None,
         }
     }
 
-    /// True if the thread that issued the request sleeps until each of its bios has a request: io_uring leaves it to others.
-    fn sleeps_for_requests(&self, slot: u32) -> bool {
-        self.one_call_each || self.load.slots[slot as usize].stage == Stage::Pages
+    /// True if the thread that issued the request sleeps until each of its bios has a request. io_uring leaves it to
+    /// others, as far as md passes on that it may not wait (`REQ_NOWAIT`).
+    fn sleeps_for_requests(&self, slot: u32, write: bool) -> bool {
+        self.one_call_each
+            || self.load.slots[slot as usize].stage == Stage::Pages
+            || write && self.has_mirrors
     }
 
     /// The thread that issued the request sleeps until `wake` is called as often.
@@ -1530,10 +1544,16 @@ impl Engine {
                         self.write_copies()?;
                     }
                     let issuing = self.issuing_slot(bio);
+                    let write = self.bios.get(bio).request.write;
                     if let Some(slot) = issuing
-                        && self.sleeps_for_requests(slot)
+                        && self.sleeps_for_requests(slot, write)
                     {
                         if let Some(worker) = self.wake(slot) {
+                            // Its call returns, and the elevator goes on before the next one.
+                            if self.one_call_each {
+                                self.dispatch()?;
+                                self.touch(queue);
+                            }
                             if self.rules.reading_ns > 0 {
                                 self.make_ready(worker);
                             } else {
@@ -1868,7 +1888,20 @@ impl Engine {
         }
         stream.over = true;
         self.load.active -= 1;
+        self.end_threads(index);
         self.end_others(index)
+    }
+
+    /// The threads of a stream that is over end.
+    fn end_threads(&mut self, index: usize) {
+        for worker in 0..self.load.workers.len() {
+            if self.load.workers[worker].stream == index {
+                for queue in 0..self.queues.len() {
+                    self.queues[queue].exits(self.now_ns, worker as u32);
+                    self.touch(queue);
+                }
+            }
+        }
     }
 
     /// Streams that end when another one does.

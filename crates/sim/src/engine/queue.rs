@@ -7,6 +7,7 @@ use spindle_drive::{Command, Completion, Device, Drive, SubmitError};
 use super::bio::{Bio, Chain};
 use super::plug::FLUSH_BLOCKS;
 use super::slab::Slab;
+use super::tags::Tags;
 use super::throttle::{Throttle, ThrottleSetup};
 use crate::controller::Unit;
 use crate::elevator::Elevator;
@@ -16,6 +17,10 @@ use crate::request::{BlockRequest, Id, NONE, Origin};
 
 /// Id of a flush at the drive; requests have those of their slots.
 const FLUSH: u64 = u64::MAX;
+/// A jiffy of a kernel with HZ = 250.
+const JIFFY_NS: u64 = 4_000_000;
+/// `BLK_MQ_BUDGET_DELAY` of 3 ms is a jiffy, and a timer never fires before the end of the present one (`calc_index`).
+const AGAIN_NS: u64 = 2 * JIFFY_NS;
 
 /// The settings of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +35,8 @@ pub(crate) struct Limits {
     pub(crate) flushes_for_barriers: bool,
     /// Requests that must be free again before threads are woken (`sbq_calc_wake_batch`).
     pub(crate) wake_batch: u32,
+    /// The elevator leaves some kinds of requests a part of each word of the map only.
+    pub(crate) has_shares: bool,
     /// Commands at the drive.
     pub(crate) depth: u32,
     /// Blocks of a request.
@@ -53,12 +60,14 @@ struct RequestState {
     last: u32,
     arrived_ns: u64,
     dispatched_ns: u64,
+    /// Its bit in the map of free requests; `NONE`: it goes past the elevator and the map.
+    tag: u32,
 }
 
 /// Threads that sleep until a request is free (`sbitmap_queue`): each in one of eight lists in turn.
 #[derive(Default)]
 struct Waiters {
-    lists: [VecDeque<Chain>; 8],
+    lists: [VecDeque<Waiter>; 8],
     count: u32,
     /// The list of the next thread that sleeps, and the one that is looked at next.
     sleeps_in: usize,
@@ -67,13 +76,19 @@ struct Waiters {
     is_behind: bool,
 }
 
+/// A bio that waits, and its kind's share of the map when it came (`limit_depth` is asked once).
+struct Waiter {
+    chain: Chain,
+    share: Option<u32>,
+}
+
 impl Waiters {
-    fn push(&mut self, chain: Chain) {
+    fn push(&mut self, chain: Chain, share: Option<u32>) {
         let len = self.lists.len();
         let last = &self.lists[(self.sleeps_in + len - 1) % len];
         let sleeps = last
             .back()
-            .is_some_and(|waits| waits.request.context == chain.request.context);
+            .is_some_and(|waits| waits.chain.request.context == chain.request.context);
         self.is_behind = sleeps;
         let list = if sleeps {
             (self.sleeps_in + len - 1) % len
@@ -82,7 +97,7 @@ impl Waiters {
             self.sleeps_in = (list + 1) % len;
             list
         };
-        self.lists[list].push_back(chain);
+        self.lists[list].push_back(Waiter { chain, share });
         self.count += 1;
     }
 
@@ -90,9 +105,9 @@ impl Waiters {
     fn part(&mut self) {
         let len = self.lists.len();
         if std::mem::take(&mut self.is_behind)
-            && let Some(chain) = self.lists[(self.sleeps_in + len - 1) % len].pop_back()
+            && let Some(waiter) = self.lists[(self.sleeps_in + len - 1) % len].pop_back()
         {
-            self.lists[self.sleeps_in].push_back(chain);
+            self.lists[self.sleeps_in].push_back(waiter);
             self.sleeps_in = (self.sleeps_in + 1) % len;
         }
     }
@@ -108,10 +123,10 @@ impl Waiters {
         }
     }
 
-    fn take(&mut self, list: usize) -> Option<Chain> {
-        let chain = self.lists[list].pop_front()?;
+    fn take(&mut self, list: usize) -> Option<Waiter> {
+        let waiter = self.lists[list].pop_front()?;
         self.count -= 1;
-        Some(chain)
+        Some(waiter)
     }
 }
 
@@ -131,6 +146,8 @@ pub(crate) struct Queue {
     by_end: Sorted,
     allocated: [u32; 2],
     throttle: Option<Box<Throttle>>,
+    /// Which requests are free, where the elevator leaves some kinds a part of them only.
+    tags: Option<Tags>,
     /// Bios that wait for a request.
     waiting: [VecDeque<Chain>; 2],
     waiters: Waiters,
@@ -143,6 +160,14 @@ pub(crate) struct Queue {
     flushes_running: Vec<u32>,
     /// Taken from the elevator, and without room at the drive (`hctx->dispatch`).
     ahead: Option<Id>,
+    /// Requests that go past the elevator, on the same list.
+    direct: VecDeque<Id>,
+    /// The elevator is to be asked for requests (`blk_mq_run_hw_queue`).
+    is_due: bool,
+    /// The next completion asks it (`BLK_MQ_S_SCHED_RESTART`).
+    restarts: bool,
+    /// It is asked again then, as it had requests and gave none (`BLK_MQ_BUDGET_DELAY`).
+    again_ns: Option<u64>,
     /// Barriers, each after the requests that came before it.
     barriers: VecDeque<Barrier>,
     /// The first of them is being carried out.
@@ -201,6 +226,7 @@ impl Queue {
             by_end: Sorted::default(),
             allocated: [0; 2],
             throttle: limits.throttle.map(|setup| Box::new(Throttle::new(setup))),
+            tags: (limits.multi_queue && limits.has_shares).then(|| Tags::new(limits.requests)),
             waiting: Default::default(),
             waiters: Waiters::default(),
             admitted: Vec::new(),
@@ -210,6 +236,10 @@ impl Queue {
             flushes_waiting: Vec::new(),
             flushes_running: Vec::new(),
             ahead: None,
+            direct: VecDeque::new(),
+            is_due: false,
+            restarts: false,
+            again_ns: None,
             barriers: VecDeque::new(),
             ordered: None,
             limits,
@@ -231,14 +261,25 @@ impl Queue {
     #[inline]
     pub(crate) fn timer_ns(&self) -> Option<u64> {
         if self.passes {
-            None
-        } else {
-            self.elevator.timer_ns()
+            return None;
         }
+        let (of_elevator, again) = (self.elevator.timer_ns(), self.again_ns);
+        of_elevator.into_iter().chain(again).min()
     }
 
     pub(crate) fn timer(&mut self, now_ns: u64) {
-        self.elevator.timer(now_ns, self.requests.as_slice());
+        if self.again_ns.is_some_and(|at_ns| at_ns <= now_ns) {
+            self.again_ns = None;
+        }
+        if self
+            .elevator
+            .timer_ns()
+            .is_some_and(|at_ns| at_ns <= now_ns)
+        {
+            self.elevator.timer(now_ns, self.requests.as_slice());
+            self.again_ns = None;
+        }
+        self.is_due = true;
     }
 
     #[inline]
@@ -269,7 +310,7 @@ impl Queue {
             return false;
         }
         match self.limits.multi_queue {
-            true => self.elevator.merges_inserted() && self.merge_back(now_ns, chain, false, bios),
+            true => self.elevator.merges_inserted() && self.merge_back(now_ns, chain, true, bios),
             false => self.merge(now_ns, chain, bios),
         }
     }
@@ -285,6 +326,7 @@ impl Queue {
         bios: &mut Slab<Bio>,
     ) -> Result<bool, SubmitError> {
         let is_merged = if plugged {
+            self.is_due = true;
             self.merges_request(now_ns, chain, bios)
         } else {
             self.merges
@@ -306,19 +348,59 @@ impl Queue {
         let pool = self.pool(&chain.request);
         // With blk-mq, whoever comes takes a free tag; before, those who wait are first.
         let queued = !self.limits.multi_queue && !self.waiting[pool].is_empty();
-        if self.allocated[pool] >= self.limits.requests || queued {
+        // A thread that has to sleep for a request asks the elevator first, too (`blk_mq_get_tag`).
+        self.is_due = true;
+        let share = self.share(&chain.request);
+        let tag = self.take_tag(pool, share).filter(|_| !queued);
+        let Some(tag) = tag else {
             self.figures.request_waits += 1;
             if self.limits.multi_queue {
-                self.waiters.push(chain);
+                self.waiters.push(chain, share);
             } else {
                 self.waiting[pool].push_back(chain);
             }
             return Ok(true);
+        };
+        if !plugged {
+            self.again_ns = None;
+        }
+        // A bio of another thread than the waiting request's may not become a part of it; a request may.
+        if !plugged && self.limits.has_shares && self.merges_request(now_ns, chain, bios) {
+            self.return_tag(tag);
+            self.throttled_merged(&chain.request);
+            return Ok(false);
         }
         // Requests of a plug are started together.
         let together = plugged && self.limits.starts_take_time;
-        self.admit(now_ns, chain, pool, together)?;
+        self.admit(now_ns, chain, pool, tag, together)?;
         Ok(false)
+    }
+
+    #[inline]
+    fn share(&self, request: &BlockRequest) -> Option<u32> {
+        self.tags.as_ref()?;
+        self.elevator.depth_share(request)
+    }
+
+    /// A free request for a kind that may use this share of each word; `None`: there is none.
+    #[inline]
+    fn take_tag(&mut self, pool: usize, share: Option<u32>) -> Option<u32> {
+        if self.allocated[pool] >= self.limits.requests {
+            return None;
+        }
+        match &mut self.tags {
+            Some(tags) => tags.take(share),
+            None => Some(0),
+        }
+    }
+
+    #[inline]
+    fn return_tag(&mut self, tag: u32) {
+        if let Some(tags) = &mut self.tags
+            && tag != NONE
+        {
+            tags.give_back(tag);
+        }
     }
 
     /// The bio that waits since last has a thread of its own (io_uring's).
@@ -333,7 +415,7 @@ impl Queue {
 
     /// Takes one of the queue's requests for a chain of bios.
     #[inline]
-    fn allocate(&mut self, now_ns: u64, chain: &Chain, pool: usize) -> u32 {
+    fn allocate(&mut self, now_ns: u64, chain: &Chain, pool: usize, tag: u32) -> u32 {
         self.allocated[pool] += 1;
         let id = self.requests.add(chain.request);
         let beside = RequestState {
@@ -341,6 +423,7 @@ impl Queue {
             last: chain.last,
             arrived_ns: now_ns,
             dispatched_ns: now_ns,
+            tag,
         };
         match self.beside.get_mut(id as usize) {
             Some(slot) => *slot = beside,
@@ -355,10 +438,11 @@ impl Queue {
         now_ns: u64,
         chain: Chain,
         pool: usize,
+        tag: u32,
         together: bool,
     ) -> Result<(), SubmitError> {
         let request = chain.request;
-        let id = self.allocate(now_ns, &chain, pool);
+        let id = self.allocate(now_ns, &chain, pool, tag);
         if self.passes && !together && self.elevator.waiting() == 0 && self.may_submit() {
             return self.submit(now_ns, id);
         }
@@ -371,13 +455,13 @@ impl Queue {
 
     /// `elv_merge`: at the end of a waiting request, or before the begin of one.
     fn merge(&mut self, now_ns: u64, chain: Chain, bios: &mut Slab<Bio>) -> bool {
-        if self.merge_back(now_ns, chain, true, bios) {
+        if self.merge_back(now_ns, chain, false, bios) {
             return true;
         }
         let bio = &chain.request;
         let all = self.requests.as_slice();
         let front = self.elevator.front_merge(bio, all);
-        if let Some(id) = front.filter(|id| self.fits(*id, bio)) {
+        if let Some(id) = front.filter(|id| self.fits(now_ns, *id, bio, false)) {
             let request = self.requests.get_mut(id);
             request.lbn = bio.lbn;
             request.blocks += bio.blocks;
@@ -393,18 +477,18 @@ impl Queue {
         false
     }
 
-    /// At the end of a waiting request, which then may become one with the next. One that is inserted looks back only: the
-    /// request may become part of the one before it.
+    /// At the end of a waiting request, which then may become one with the next. `is_request`: it has a request of its
+    /// own so far. One that is inserted looks back only: it may become part of the one before it.
     fn merge_back(
         &mut self,
         now_ns: u64,
         chain: Chain,
-        joins_next: bool,
+        is_request: bool,
         bios: &mut Slab<Bio>,
     ) -> bool {
         let bio = &chain.request;
         let back = self.ends.exactly_at(&self.by_end, bio.lbn);
-        let Some(id) = back.filter(|id| self.fits(*id, bio)) else {
+        let Some(id) = back.filter(|id| self.fits(now_ns, *id, bio, is_request)) else {
             return false;
         };
         self.ends.remove(&mut self.by_end, id);
@@ -413,7 +497,7 @@ impl Queue {
         bios.get_mut(last).next = chain.first;
         self.figures.back_merges += 1;
         self.ends.insert(&mut self.by_end, id, bio.end());
-        if joins_next {
+        if !is_request {
             if let Some(next) = self.elevator.neighbour(id, true) {
                 self.join(now_ns, id, next, bios);
             }
@@ -431,14 +515,19 @@ impl Queue {
     }
 
     /// True if a bio may become part of a waiting request.
-    fn fits(&self, id: Id, bio: &BlockRequest) -> bool {
+    fn fits(&mut self, now_ns: u64, id: Id, bio: &BlockRequest, is_request: bool) -> bool {
         let all = self.requests.as_slice();
         let request = &all[id as usize];
+        let elevator = &mut self.elevator;
         request.write == bio.write
             && !request.discard
             && (request.sync || !bio.sync)
+            && if is_request {
+                elevator.may_join(now_ns, id, bio, all)
+            } else {
+                elevator.may_merge(now_ns, id, bio, all)
+            }
             && request.blocks + bio.blocks <= self.limits.max_blocks
-            && self.elevator.may_merge(id, bio, all)
     }
 
     /// `attempt_merge`: two waiting requests that touch become one.
@@ -452,7 +541,7 @@ impl Queue {
             || front.blocks + back.blocks > self.limits.max_blocks
             || !self
                 .elevator
-                .may_merge(kept, &back, self.requests.as_slice())
+                .may_join(now_ns, kept, &back, self.requests.as_slice())
         {
             return false;
         }
@@ -473,12 +562,8 @@ impl Queue {
         kept.arrived_ns = kept.arrived_ns.min(arrived_ns);
         self.figures.request_merges += 1;
         self.allocated[self.pool(&back)] -= 1;
-        if back.write
-            && back.origin != Origin::Direct
-            && let Some(throttle) = &mut self.throttle
-        {
-            throttle.merged();
-        }
+        self.throttled_merged(&back);
+        self.return_tag(self.beside[gone as usize].tag);
         self.requests.remove(gone);
         true
     }
@@ -526,10 +611,17 @@ impl Queue {
         self.at_drive += 1;
     }
 
+    /// Takes a request that goes past the elevator: the write of a flush sequence (`blk_mq_sched_bypass_insert`).
+    pub(crate) fn add_direct(&mut self, now_ns: u64, chain: Chain) {
+        let id = self.allocate(now_ns, &chain, self.pool(&chain.request), NONE);
+        self.direct.push_back(id);
+        self.is_due = true;
+    }
+
     /// Takes a write that is a barrier. It has a request at once: the log of a file system is short of none.
     pub(crate) fn add_barrier(&mut self, now_ns: u64, chain: Chain) {
         let request = chain.request;
-        let id = self.allocate(now_ns, &chain, self.pool(&request));
+        let id = self.allocate(now_ns, &chain, self.pool(&request), 0);
         let mut before = VecDeque::new();
         while let Some(id) = self.elevator.dispatch(now_ns, self.requests.as_slice()) {
             if self.merges {
@@ -611,18 +703,29 @@ impl Queue {
         if !self.flushes_waiting.is_empty() {
             self.run_flush(now_ns)?;
         }
+        if !std::mem::take(&mut self.is_due) && self.limits.multi_queue && !self.passes {
+            return Ok(None);
+        }
+        if self.ahead.is_some() || !self.direct.is_empty() {
+            self.restarts = true;
+        }
         if self.may_submit()
-            && let Some(id) = self.ahead.take()
+            && let Some(id) = self.direct.pop_front().or_else(|| self.ahead.take())
         {
             self.reserve(now_ns);
+            self.is_due = true; // there may be more
             return Ok(Some(id));
         }
-        while self.elevator.waiting() > 0 && self.ahead.is_none() {
+        while self.elevator.waiting() > 0 && self.ahead.is_none() && self.direct.is_empty() {
             let has_room = self.may_submit();
             if !has_room && !self.limits.takes_one_ahead {
+                self.restarts = true;
                 break;
             }
             let Some(id) = self.elevator.dispatch(now_ns, self.requests.as_slice()) else {
+                if self.limits.multi_queue && self.again_ns.is_none() {
+                    self.again_ns = Some(now_ns + AGAIN_NS - now_ns % JIFFY_NS);
+                }
                 break;
             };
             if self.merges {
@@ -630,9 +733,11 @@ impl Queue {
             }
             if has_room {
                 self.reserve(now_ns);
+                self.is_due = true; // there may be more
                 return Ok(Some(id));
             }
             self.ahead = Some(id);
+            self.restarts = true;
         }
         Ok(None)
     }
@@ -653,6 +758,7 @@ impl Queue {
 
     /// A slot of the load wants the write cache emptied.
     pub(crate) fn flush(&mut self, slot: u32) {
+        self.is_due = true;
         self.flushes_waiting.push(slot);
     }
 
@@ -684,14 +790,22 @@ impl Queue {
         self.figures.phases(completion);
         if completion.id == FLUSH {
             self.figures.flushes += 1;
+            self.is_due = true;
             return Finished::Flush;
         }
         let id = completion.id as Id;
         let request = *self.requests.get(id);
         let beside = self.beside[id as usize];
         if !self.passes {
-            self.elevator
-                .completed(now_ns, id, self.requests.as_slice());
+            if beside.tag != NONE {
+                self.elevator
+                    .completed(now_ns, id, self.requests.as_slice());
+            }
+            if self.elevator.runs_after_completion() || std::mem::take(&mut self.restarts) {
+                self.restarts = false;
+                self.again_ns = None;
+                self.is_due = true;
+            }
         }
         self.figures
             .served(&request, beside.dispatched_ns - beside.arrived_ns);
@@ -702,6 +816,7 @@ impl Queue {
         }
         self.requests.remove(id);
         self.allocated[self.pool(&request)] -= 1;
+        self.return_tag(beside.tag);
         Finished::Request {
             first: beside.first,
             request,
@@ -726,7 +841,7 @@ impl Queue {
         while self.allocated[pool] < self.limits.requests
             && let Some(chain) = self.waiting[pool].pop_front()
         {
-            self.give(now_ns, chain, pool, bios)?;
+            self.give(now_ns, chain, pool, 0, bios)?;
         }
         Ok(())
     }
@@ -738,8 +853,10 @@ impl Queue {
             && let Some(chain) = throttle.next(now_ns, goes_on)
         {
             goes_on = true;
-            if self.allocated[0] < self.limits.requests {
-                self.give(now_ns, chain, 0, bios)?;
+            self.is_due = true;
+            let share = self.share(&chain.request);
+            if let Some(tag) = self.take_tag(0, share) {
+                self.give(now_ns, chain, 0, tag, bios)?;
                 // So long a request empties the plug: what follows finds it at the drive.
                 if chain.request.blocks >= FLUSH_BLOCKS {
                     while let Some(id) = self.next(now_ns)? {
@@ -747,10 +864,21 @@ impl Queue {
                     }
                 }
             } else {
-                self.waiters.push(chain);
+                self.waiters.push(chain, share);
             }
         }
         Ok(())
+    }
+
+    /// A request that the throttle let in has become part of another.
+    #[inline]
+    fn throttled_merged(&mut self, request: &BlockRequest) {
+        if request.write
+            && request.origin != Origin::Direct
+            && let Some(throttle) = &mut self.throttle
+        {
+            throttle.merged();
+        }
     }
 
     /// Nothing comes from the page cache.
@@ -776,20 +904,35 @@ impl Queue {
             return Ok(());
         }
         self.freed = 0;
+        self.is_due = true;
         let list = self.waiters.next_list();
         let (mut woken, mut thread) = (0, None);
-        while self.allocated[0] < self.limits.requests
-            && let Some(chain) = self.waiters.lists[list].front()
+        let mut waiting = self.waiters.lists[list].len();
+        while waiting > 0
+            && let Some(front) = self.waiters.lists[list].front()
         {
+            waiting -= 1;
             // Further bios of a thread follow as soon as it runs.
-            if thread.replace(chain.request.context) != Some(chain.request.context) {
+            let context = front.chain.request.context;
+            if thread.replace(context) != Some(context) {
                 woken += 1;
             }
             if woken > batch {
                 break;
             }
-            if let Some(chain) = self.waiters.take(list) {
-                self.give(now_ns, chain, 0, bios)?;
+            let share = front.share;
+            let Some(tag) = self.take_tag(0, share) else {
+                if self.tags.is_none() {
+                    break;
+                }
+                // The thread sleeps again, in another list.
+                if let Some(waiter) = self.waiters.take(list) {
+                    self.waiters.push(waiter.chain, waiter.share);
+                }
+                continue;
+            };
+            if let Some(waiter) = self.waiters.take(list) {
+                self.give(now_ns, waiter.chain, 0, tag, bios)?;
             }
         }
         Ok(())
@@ -801,19 +944,21 @@ impl Queue {
         now_ns: u64,
         chain: Chain,
         pool: usize,
+        tag: u32,
         bios: &mut Slab<Bio>,
     ) -> Result<(), SubmitError> {
         self.admitted.push(chain.first);
         if self.merges_request(now_ns, chain, bios) {
-            if chain.request.write
-                && chain.request.origin != Origin::Direct
-                && let Some(throttle) = &mut self.throttle
-            {
-                throttle.merged();
-            }
+            self.return_tag(tag);
+            self.throttled_merged(&chain.request);
             return Ok(());
         }
-        self.admit(now_ns, chain, pool, false)
+        self.admit(now_ns, chain, pool, tag, false)
+    }
+
+    /// A thread of the load has ended.
+    pub(crate) fn exits(&mut self, now_ns: u64, thread: u32) {
+        self.is_due |= self.elevator.exits(now_ns, thread);
     }
 
     /// Its figures at the end of a run.

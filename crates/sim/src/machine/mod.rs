@@ -18,7 +18,8 @@ use crate::cache::{CacheSetup, PAGE, ReadAheadLimits};
 use crate::controller::{Controller, ControllerSheet, ControllerUnit, Unit};
 use crate::elevator::Scheduler;
 use crate::engine::{
-    Engine, Fabric, Limits, Method, Queue, Rebuild, Rules, Setup, SimOptions, Target, ThrottleSetup,
+    Engine, Fabric, Limits, Method, Queue, Rebuild, Rules, Setup, SimOptions, Target,
+    ThrottleSetup, word_width,
 };
 use crate::error::SimError;
 use crate::figures::SimFigures;
@@ -622,6 +623,7 @@ impl Machine {
             by_direction: kernel.counts_requests_by_direction(),
             flushes_for_barriers: self.has_write_cache(setup),
             wake_batch: wake_batch(&scheduler, requests),
+            has_shares: matches!(scheduler, Scheduler::Bfq(_) | Scheduler::Kyber(_)),
             depth,
             max_blocks: (longest / BLOCK) as u32,
             flush_alone: is_ata,
@@ -753,13 +755,10 @@ fn dirtyable_memory(memory: u64) -> u64 {
 /// Requests are bits of several words (`sbitmap_calculate_shift`), and an elevator may promise to use only a part of each
 /// word (`sbitmap_queue_min_shallow_depth`): an eighth of what is left.
 fn wake_batch(scheduler: &Scheduler, requests: u32) -> u32 {
-    let mut word = 64;
-    while requests >= 4 && 4 * word > requests {
-        word /= 2;
-    }
+    let word = word_width(requests);
     let least = match scheduler {
         Scheduler::Kyber(_) => (word * 3 / 4).max(1),
-        Scheduler::Bfq(_) => (word * 3 / 16).max(1),
+        Scheduler::Bfq(_) | Scheduler::MqDeadline(_) => 1,
         _ => word,
     };
     let usable = requests / word * least + (requests % word).min(least);

@@ -7,7 +7,6 @@ from spindle.validation.grid.outcomes import PointOutcomes
 from spindle.validation.grid.points import CHUNK_KIB, Point
 
 RETRIED = "a read that finds no free request at once (REQ_NOWAIT) is repeated through the stripe cache, page by page"
-BFQ = "bfq is modelled in part: no injection, no soft real-time queues, no estimate of the drive's rate"
 PIECES = "io_uring hands a request longer than a chunk to a worker, which sleeps at the first full queue"
 COPIES = "threads begin in another order, and so the copies that they read are others"
 ROWS = "md's thread handles rows of the stripe cache at other moments, so that other ones become one request"
@@ -25,8 +24,6 @@ def direct(both: PointOutcomes) -> str:
         return RETRIED
     if point.level == "raid1" and point.threads and point.operation == "read":
         return COPIES
-    if point.scheduler == "bfq":
-        return BFQ
     if point.level != "single" and point.level != "raid1" and point.size_kib > CHUNK_KIB:
         return PIECES
     return UNKNOWN

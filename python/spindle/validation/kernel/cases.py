@@ -224,6 +224,10 @@ def _elevator_loads(row: dict[str, str]) -> list[Load]:
     return []
 
 
+_ELEVATORS_OFFSET = 4096
+"""Sectors before the data of the arrays of elevators.csv: as requests.csv has it for the same arrays."""
+
+
 def _case(
     rows: list[dict[str, str]], *, table: str, loads: list[Load], queue_depth: int, measured: CaseFigures
 ) -> Case:
@@ -248,7 +252,7 @@ def _case(
         drive_mib=_number(row.get("size_mib"), 512),
         max_request_kib=_number(row.get("max_sectors_kib"), 1280),
         rotational=row.get("rotational") != "0",
-        data_offset_sectors=_number(offset, 0 if level == "single" else 2048),
+        data_offset_sectors=_number(offset, 0 if level == "single" else _ELEVATORS_OFFSET),
         read_ahead_kib=row.get("ra_kib", ""),
         size_kib=int(row["bs_kib"]),
         count=int(row["count"]),
