@@ -3,7 +3,8 @@
 Four measurements:
 - `speed`: the same simulations on one worker and on two, in pairs.
 - `overhead`: time that one worker thread is not computing, as a share of its chunks.
-- `sleep`: 64 worker threads that sleep: the share of the time for which they are busy.
+- `sleep`: 64 worker threads that sleep: the share of the time for which they are busy, from the first chunk to the
+  last.
 - `kills`: `spindle design` whose worker, scheduler or client is killed (SIGKILL) at random points: the same bytes.
 """
 
@@ -32,7 +33,7 @@ from spindle.cluster.choice import choice_of
 from spindle.cluster.place import Place
 from spindle.cluster.sharing import connected, opened
 from spindle.cluster.simulation import ONE_INTERVAL_NS, Simulation
-from spindle.cluster.workers import Dispatcher
+from spindle.cluster.workers import Dispatcher, DoneChunk
 from spindle.run.resolve import resolve
 from spindle.run.watch import SilentWatch
 
@@ -142,7 +143,7 @@ class Nothing:
         pass
 
 
-def slept(processes: int, threads: int, pieces: Sequence[str]) -> tuple[float, list[tuple[int, float]]]:
+def slept(processes: int, threads: int, pieces: Sequence[str]) -> tuple[float, list[DoneChunk]]:
     """Seconds that the pieces take on so many processes of so many threads, and the chunks."""
     security = distributed.Security.temporary()
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
@@ -170,7 +171,7 @@ def slept(processes: int, threads: int, pieces: Sequence[str]) -> tuple[float, l
 def overhead() -> float:
     """One thread: time between chunks, as a share of the chunks."""
     took, chunks = slept(1, 1, [f"{number} 0.01" for number in range(4000)])
-    busy = sum(seconds for _, seconds in chunks)
+    busy = sum(one.seconds for one in chunks)
     share = (took - busy) / busy
     between_ms = 1e3 * (took - busy) / len(chunks)
     print(f"one thread: {len(chunks)} chunks of {busy / len(chunks):.2f} s, {between_ms:.1f} ms between them")
@@ -180,9 +181,12 @@ def overhead() -> float:
 def sleep(seconds: float) -> float:
     """Share of the time for which sleeping threads are busy."""
     took, chunks = slept(4, THREADS // 4, [f"{number} 0.01" for number in range(round(seconds * THREADS / 0.01))])
-    busy = sum(each for _, each in chunks)
-    print(f"{THREADS} threads: {len(chunks)} chunks, {took:.1f} s")
-    return busy / (THREADS * took)
+    busy = sum(one.seconds for one in chunks)
+    first, last = min(one.at_s - one.seconds for one in chunks), max(one.at_s for one in chunks)
+    print(
+        f"{THREADS} threads: {len(chunks)} chunks in {last - first:.1f} s, {took - last + first:.1f} s before the first"
+    )
+    return busy / (THREADS * (last - first))
 
 
 # --- kills ---

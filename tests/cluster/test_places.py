@@ -185,7 +185,7 @@ def test_results_are_kept_until_the_run_is_complete() -> None:
         assert isinstance(where, Workers)
         again = where.figures(asked, SilentWatch(), "")
         assert again == HERE.figures(asked, SilentWatch(), "")
-        assert sum(count for count, _ in where._dispatcher.chunks) == 4, "those that were kept are not computed again"
+        assert sum(one.pieces for one in where._dispatcher.chunks) == 4, "those that were kept are not computed again"
     assert rows() == 0
 
 

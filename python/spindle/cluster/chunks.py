@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -52,11 +52,6 @@ class Waiting(Generic[Item]):
         for item in items:
             self._of_kind.setdefault(self.kind_of(item), deque()).append(item)
 
-    def again(self, items: Sequence[Item]) -> None:
-        """Put pieces in front: they were sent before."""
-        for item in reversed(items):
-            self._of_kind.setdefault(self.kind_of(item), deque()).appendleft(item)
-
     def __len__(self) -> int:
         return sum(map(len, self._of_kind.values()))
 
@@ -76,12 +71,13 @@ class Waiting(Generic[Item]):
         each, known = seconds / count, self._piece_s.get(kind)
         self._piece_s[kind] = each if known is None else (1 - _WEIGHT) * known + _WEIGHT * each
 
-    def seconds_left(self, sent: Sequence[Item]) -> float | None:
-        """Work that is left with the pieces `sent`, s; None: unknown."""
+    def seconds_left(self, sent: Iterable[Sequence[Item]]) -> float | None:
+        """Work that is left with the chunks `sent`, s; None: unknown."""
         total = 0.0
         counts: dict[str, int] = {kind: len(items) for kind, items in self._of_kind.items() if items}
-        for item in sent:
-            counts[self.kind_of(item)] = counts.get(self.kind_of(item), 0) + 1
+        for some in sent:
+            kind = self.kind_of(some[0])
+            counts[kind] = counts.get(kind, 0) + len(some)
         for kind, count in counts.items():
             if kind not in self._piece_s:
                 return None

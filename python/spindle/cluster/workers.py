@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -51,6 +51,16 @@ def carry_out(work: Callable[[Piece], Result], pieces: Sequence[Piece], wanted: 
     begun = time.perf_counter()
     results = [work(piece) for piece in pieces]
     return ChunkResult(results, time.perf_counter() - begun)
+
+
+class DoneChunk(NamedTuple):
+    """A chunk that came back."""
+
+    pieces: int
+    seconds: float
+    """Time that the worker took."""
+    at_s: float
+    """When it was here, on `time.perf_counter`."""
 
 
 class Keeper(Protocol[Result]):
@@ -127,10 +137,7 @@ class Dispatcher(Generic[Piece, Result]):
         self._done = self._asked = self._found = 0
         self.progress = Progress(0, 0, 0, 0, None)
         """The state now."""
-        self.busy_s = 0.0
-        """Time that workers spent in pieces."""
-        self.chunks: list[tuple[int, float]] = []
-        """Pieces and seconds of each chunk that is done."""
+        self.chunks: list[DoneChunk] = []
         self._thread = threading.Thread(target=self._run, name="cluster", daemon=True)
         self._thread.start()
 
@@ -185,7 +192,7 @@ class Dispatcher(Generic[Piece, Result]):
             keeper.forget(self._keys)
 
     def _counts(self) -> Progress:
-        work = self._waiting.seconds_left([one for some in self._sent.values() for one in some])
+        work = self._waiting.seconds_left(self._sent.values())
         left_s = work / self._threads if work is not None and self._threads else None
         return Progress(self._done, self._asked, self._found, self._threads, left_s)
 
@@ -256,8 +263,7 @@ class Dispatcher(Generic[Piece, Result]):
         future.release()
         keeper.add({one.key: result for one, result in zip(some, chunk.results, strict=True)})
         self._keys.update(one.key for one in some)
-        self.busy_s += chunk.seconds
-        self.chunks.append((len(some), chunk.seconds))
+        self.chunks.append(DoneChunk(len(some), chunk.seconds, time.perf_counter()))
         self._waiting.took(self._waiting.kind_of(some[0]), chunk.seconds, len(some))
         for one, result in zip(some, chunk.results, strict=True):
             del self._open_keys[one.key]
