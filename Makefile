@@ -172,6 +172,9 @@ bench-design: $(VENV)/built ## the search of `spindle design` against every desi
 bench-assess: $(VENV)/built ## answers and margins of `assess` on modelled machines of known ability: ARGS are passed on
 	$(BIN)/python benches/assess.py $(ARGS)
 
+bench-cluster: $(VENV)/built $(VENV)/test-tools ## worker processes: speed-up, overhead of a chunk, 64 sleeping threads, kills at 30 random points (20 minutes): ARGS are passed on
+	$(BIN)/python benches/cluster.py $(ARGS)
+
 bench-library: $(VENV)/built ## time of `import spindle`, `spindle --help`, and of `spindle.run` beyond the core: ARGS are passed on
 	$(BIN)/python benches/library.py $(ARGS)
 
@@ -244,7 +247,7 @@ $(VENV)/built: pyproject.toml $(RUST) $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/test-tools: pyproject.toml $(VENV)/bin/python
-	$(BIN)/pip install --quiet $(call extra,postgres) $(call extra,parquet) $(call extra,test)
+	$(BIN)/pip install --quiet $(call extra,postgres) $(call extra,parquet) $(call extra,cluster) $(call extra,test)
 	@touch $@
 
 $(VENV)/docs-tools: pyproject.toml $(VENV)/bin/python

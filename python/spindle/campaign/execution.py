@@ -26,6 +26,7 @@ from spindle.campaign.prior import prior_of, stored_of
 from spindle.campaign.scratch import check_tools
 from spindle.campaign.source import read_plan
 from spindle.campaign.trial import SettingNotInForce, TrialResult, workshop
+from spindle.cluster.choice import HERE, Choice
 from spindle.host.errors import DeviceHeld as HeldByOthers
 from spindle.host.errors import Refusal, TargetError, WrongTarget
 from spindle.host.guard import StreamAccess, same_device
@@ -40,6 +41,7 @@ from spindle.run.consent import NO_CONSENT, Consent
 from spindle.run.engine import AS_USUAL, EngineOptions
 from spindle.run.errors import RunFailed, Usage
 from spindle.run.preparation import AS_IT_IS, PreflightOptions
+from spindle.run.targets import MachineTarget
 from spindle.run.watch import Watch
 from spindle.stats.metric import main_metrics, value, values
 from spindle.store import Campaign, CampaignHold, PlannedTrial, Store, StoreUsage, Trial
@@ -57,6 +59,8 @@ class RunOptions:
     preflight_options: PreflightOptions = AS_IT_IS
     jobs: int = 1
     """Modelled machines: trials computed at the same time."""
+    where: Choice = HERE
+    """Modelled machines: where trials are computed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,6 +179,7 @@ def carry_out(
     with store.campaigns.hold(campaign.name) as held:
         _tidy(campaign, watch)
         means = replace(means, consent=checked(ready, means.consent))
+        _check_where(ready, means.where)
         held.set_state("running")
         finished = False
         try:
@@ -182,6 +187,14 @@ def carry_out(
             finished = True
         finally:
             held.set_state("done" if finished else "stopped")
+
+
+def _check_where(ready: CheckedPlan, where: Choice) -> None:
+    """Raises Usage if workers were asked for that have nothing to do."""
+    if where.is_here or any(isinstance(one.on, MachineTarget) for one in ready.prepared):
+        return
+    given = "cluster=" if where.cluster is not None else "workers="
+    raise Usage(f"`{given}`: {ready.plan.source}: none of its targets is computed by the simulator; leave it out")
 
 
 def _tidy(campaign: Campaign, watch: Watch) -> None:
@@ -314,14 +327,14 @@ class _Run:
             workshop(
                 self.held.campaign.id, means.consent, means.engine_options, means.preflight_options, self.watch
             ) as shop,
-            ahead(means.jobs, means.engine_options) as computed,
+            ahead(means.jobs, means.where, means.engine_options, self.watch) as computed,
         ):
             for _ in self._batches():
                 while (trial := self.held.next()) is not None:
                     prepared = self._prepared(trial)
                     seed = order.seed_of(plan, trial.block, trial.attempts)
                     label, limits = self._label(trial), self._limits(trial)
-                    self._look_ahead(computed, trial)
+                    self._look_ahead(computed, trial, prepared, seed)
                     begin = time.monotonic()
                     self._one(
                         trial,
@@ -453,9 +466,11 @@ class _Run:
             raise Usage(f"trials.metric: the results have no `{self._metric}`; they have {names}")
         self._found.setdefault(key_of(trial.cell), {})[trial.block] = number
 
-    def _look_ahead(self, computed: Lookahead, trial: Trial) -> None:
-        if self.means.jobs > 1:
-            for one in self._planned[trial.number : trial.number + self.means.jobs]:
+    def _look_ahead(self, computed: Lookahead, trial: Trial, prepared: ReadyCell, seed: int) -> None:
+        reach = computed.reach
+        if reach:
+            computed.begin(prepared, seed)
+            for one in self._planned[trial.number : trial.number + reach - 1]:
                 computed.begin(self._cells[one.cell.key], order.seed_of(self.ready.plan, one.block, 1))
 
     def _label(self, trial: Trial) -> str:

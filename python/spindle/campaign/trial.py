@@ -171,10 +171,17 @@ def _clear(campaign: str) -> None:
         raise RunFailed(f"{error}; all trials are stored, `spindle campaign resume` removes it") from None
 
 
-def simulated(prepared: ReadyCell, seed: int, engine_options: EngineOptions, watch: Watch, label: str) -> Record:
-    """A trial on a modelled machine."""
+def simulated(
+    prepared: ReadyCell,
+    seed: int,
+    engine_options: EngineOptions,
+    watch: Watch,
+    label: str,
+    known: Mapping[str, str] | None = None,
+) -> Record:
+    """A trial on a modelled machine. `known`: figures of its loads, as in `Opening`."""
     workload = seeded(prepared, seed)
-    with prepared.on.open(workload, watch, Opening(engine_options=engine_options)) as opened:
+    with prepared.on.open(workload, watch, Opening(engine_options=engine_options, known=known)) as opened:
         return _whole(opened, workload, label)
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from spindle.base import units
+from spindle.cluster.place import HERE, Place
 from spindle.design import answer as answers
-from spindle.design.changes import changes
+from spindle.design.changes import Change, changes
 from spindle.design.commands import Built, commands
 from spindle.design.drives import candidates
 from spindle.design.front import front
@@ -22,12 +24,15 @@ from spindle.design.search import Confirmed, Missed, VolumeSearch
 from spindle.design.trial import MEDIUM, Broken, Simulator, machine_text
 from spindle.design.words import bound_words, limits_of, missed_words, need_words
 from spindle.run.errors import Usage
-from spindle.run.watch import Watch
+from spindle.run.watch import SilentWatch, Watch
 
 SLOWER = 1.1
 MORE_LOAD = 1.5
 MOST_HEADROOM = 4.0
 """Most factor on the rates that is tried."""
+MOST_AT_ONCE = 8
+"""Searches at the same time: each has its own table of candidates."""
+LOOK_S = 0.2
 
 
 @dataclass(frozen=True)
@@ -79,15 +84,16 @@ class Designer:
     requirement: Requirement
     prices: Prices
     watch: Watch
+    place: Place = HERE
 
     def __post_init__(self) -> None:
         self.watch.step("measuring the drives")
         space = self.requirement.space
         writes = any(volume.writes for volume in volumes(self.requirement, ()))
-        self.drives = candidates(self.prices, space.drives, space.regions, writes)
+        self.drives = candidates(self.prices, space.drives, space.regions, writes, self.place, self.watch)
         if not self.drives:
             raise Usage(f"{self.prices.source}: none of the requirement's drives has a price")
-        self.simulator = Simulator()
+        self.simulator = Simulator(place=self.place, watch=self.watch)
         self._apart_only: list[Machine] = []
         """Machines each array of which is within the limits, but not all together."""
 
@@ -152,9 +158,8 @@ class Designer:
     def _needs(self, best: Machine) -> Iterator[answers.NeedEffect]:
         """The cheapest machine, with the same arrays, if one need is easier or harder."""
         apart = [volume.name for volume, _ in best.parts[1:]]
-        for change in changes(self.requirement):
-            self.watch.step(f"{change.need}: {change.change}")
-            found = self._cheapest_changed(change.requirement, apart, best, change.is_harder)
+        every = list(changes(self.requirement))
+        for change, found in zip(every, self._searched(every, apart, best), strict=True):
             cost = found.cost if found is not None else None
             yield answers.NeedEffect(
                 need=change.need,
@@ -165,13 +170,29 @@ class Designer:
                 decides=cost is None or abs(cost - best.cost) > 1e-6,
             )
 
-    def _cheapest_changed(
-        self, requirement: Requirement, apart: Sequence[str], best: Machine, is_harder: bool
-    ) -> Machine | None:
+    def _searched(self, every: Sequence[Change], apart: Sequence[str], best: Machine) -> Iterator[Machine | None]:
+        """The cheapest machine of each change. Workers would wait for a single search: several go on at a time."""
+        if self.place.is_here:
+            for change in every:
+                self.watch.step(f"{change.need}: {change.change}")
+                yield self._cheapest_changed(change, apart, best, self.watch)
+            return
+        pool = ThreadPoolExecutor(min(MOST_AT_ONCE, 2 * self.place.threads))
+        try:
+            begun = [pool.submit(self._cheapest_changed, change, apart, best, SilentWatch()) for change in every]
+            for change, found in zip(every, begun, strict=True):
+                while not wait([found], LOOK_S).done:  # signals are handled in between
+                    self.watch.step(f"{change.need}: {change.change}; {self.place}")
+                yield found.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _cheapest_changed(self, change: Change, apart: Sequence[str], best: Machine, watch: Watch) -> Machine | None:
         """A harder need is never cheaper, an easier one never dearer: only that side is searched."""
+        requirement, is_harder = change.requirement, change.is_harder
         parts = []
         for volume, (_, old) in zip(volumes(requirement, apart), best.parts, strict=True):
-            search = _with_medium_runs(self._search(requirement, volume))
+            search = _with_medium_runs(VolumeSearch(requirement, volume, self.drives, self.simulator, watch))
             above, below = (old.cost, math.inf) if is_harder else (0.0, old.cost)
             one = search.cheapest(above, below)
             if one is None and is_harder:
@@ -181,7 +202,7 @@ class Designer:
         return changed if _is_within(changed, requirement) else None
 
     def _broken(self, best: Machine, factor: float, slower: float = 1.0) -> list[Broken]:
-        simulator = self.simulator if slower == 1.0 else Simulator(slower)
+        simulator = self.simulator if slower == 1.0 else Simulator(slower, self.place, self.watch)
         found = []
         before = simulator.runs
         for volume, one in best.parts:
@@ -190,7 +211,7 @@ class Designer:
             seed = self.requirement.seed + 2000
             found += simulator.evaluate([one.design], volume, effort, load_factor, seed)[0].broken
         if simulator is not self.simulator:
-            self.simulator.runs += simulator.runs - before
+            self.simulator.others += simulator.runs - before
         return found
 
     def _breaks(self, best: Machine) -> Iterator[answers.Break]:
@@ -402,6 +423,6 @@ def _design_words(missed: Missed) -> str:
     return f"{count} x {design.drive}, {design.scheme.name}"
 
 
-def design(requirement: Requirement, prices: Prices, watch: Watch) -> answers.DesignAnswer:
+def design(requirement: Requirement, prices: Prices, watch: Watch, place: Place = HERE) -> answers.DesignAnswer:
     """Design the cheapest machine. Raises Usage or `_core.ConfigError`, one line."""
-    return Designer(requirement, prices, watch).answer()
+    return Designer(requirement, prices, watch, place).answer()

@@ -13,10 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spindle import _core
+from spindle.cluster.place import HERE, Place
+from spindle.cluster.simulation import Simulation
 from spindle.design.facts import Facts, facts_of
 from spindle.design.prices import Prices
 from spindle.design.smaller import NAME, smaller_drive
 from spindle.run.simulate import read_figures
+from spindle.run.watch import SilentWatch, Watch
 
 DEPTHS = (1, 4, 32)
 """Requests outstanding at the drive."""
@@ -46,13 +49,23 @@ class Candidate:
     outer_rate: float
 
 
-def candidates(prices: Prices, names: Sequence[str], regions: Sequence[float], writes: bool) -> list[Candidate]:
+def candidates(
+    prices: Prices,
+    names: Sequence[str],
+    regions: Sequence[float],
+    writes: bool,
+    place: Place = HERE,
+    watch: Watch | None = None,
+) -> list[Candidate]:
     """Measure each drive that has a price; `names`: only these, if any. `writes`: measure writes too."""
     wanted = [name for name in _core.drive_names() if name in prices.of and (not names or name in names)]
     lines = {name: json.loads(_core.drive_line(name)) for name in wanted}
     plan = [(name, run) for name in wanted for run in _runs(lines[name]["rpm"] is not None, regions, writes)]
-    machines = [(_machine(name, run), _core.Workload.parse(run.workload, "drive", "drive")) for name, run in plan]
-    results = iter(_core.simulate_many(machines))
+    pieces = [
+        Simulation(_machine(name, run), _core.Workload.parse(run.workload, "drive", "drive").to_json(), kind=run.kind)
+        for name, run in plan
+    ]
+    results = iter(place.figures(pieces, watch or SilentWatch(), "measuring the drives"))
     found = []
     for name in wanted:
         line = lines[name]
@@ -98,14 +111,14 @@ def _runs(is_disk: bool, regions: Sequence[float], writes: bool) -> list[_Run]:
     return found + [_Run("sequential", 1.0, 2, 1 << 20, place) for place in (PLACES if is_disk else PLACES[:1])]
 
 
-def _machine(name: str, run: _Run) -> _core.Machine:
+def _machine(name: str, run: _Run) -> str:
     smaller = smaller_drive(name)
     start = run.place * 100
     keys = f"region = '{start:g}%-{min(100.0, start + run.region * 100):g}%'\n"
     if run.state:
         keys += f"state = '{run.state}'\n"
     model, sheet = (NAME, smaller.sheet) if smaller is not None else (name, "")
-    return _core.Machine.parse(f"[queue]\nscheduler = 'none'\n[[drive]]\nmodel = '{model}'\n{keys}\n{sheet}", name)
+    return f"[queue]\nscheduler = 'none'\n[[drive]]\nmodel = '{model}'\n{keys}\n{sheet}"
 
 
 def _op(text: str) -> tuple[float, float, float]:

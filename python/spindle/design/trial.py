@@ -7,8 +7,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from spindle import _core
 from spindle.base.units import exact_size
+from spindle.cluster.place import HERE, Place
+from spindle.cluster.simulation import ONE_INTERVAL_NS, Simulation
 from spindle.design.loads import Volume, workload
 from spindle.design.requirement import PERCENTILES, Load, State
 from spindle.design.smaller import NAME, smaller_drive
@@ -16,6 +17,7 @@ from spindle.design.space import ArrayDesign
 from spindle.result.figures import Op
 from spindle.result.figures import Stream as StreamFigures
 from spindle.run.simulate import SimulatedRun, read_figures
+from spindle.run.watch import SilentWatch, Watch
 
 REBUILD_SECONDS = {False: (8.0, 24.0), True: (0.5, 2.0)}
 """Two runs with a rebuild, of disks and of flash. Its rate is that between the ends of both: the kernel's thread begins
@@ -158,9 +160,16 @@ class Simulator:
     slower: float = 1.0
     """Factor on all times of the drives: a load of `slower` times the rate on the same machine, with all latencies
     multiplied by it, is the same run with another unit of time."""
-    runs: int = 0
-    """Simulations so far."""
+    place: Place = HERE
+    watch: Watch = field(default_factory=SilentWatch)
+    others: int = 0
+    """Simulations of other simulators, which count too."""
     _kept: dict[tuple[str, str], SimulatedRun] = field(default_factory=dict)
+
+    @property
+    def runs(self) -> int:
+        """Simulations so far. Several threads may ask for the same one; it counts once."""
+        return len(self._kept) + self.others
 
     def evaluate(
         self,
@@ -194,16 +203,13 @@ class Simulator:
                 elif state is State.REBUILDING:
                     lengths = [(seconds, seed) for seconds in REBUILD_SECONDS[design.is_flash]]
                 for seconds, of_seed in lengths:
-                    core = workload(loads, seconds, of_seed, factor * self.slower)
-                    yield _Planned(period, state, text, core, core.to_json())
+                    load = workload(loads, seconds, of_seed, factor * self.slower).to_json()
+                    yield _Planned(period, state, text, load, f"{state.value} {effort.requests} {bool(flash)}")
 
     def _run(self, planned: Sequence[_Planned]) -> None:
         new = {of.key: of for of in planned if of.key not in self._kept}
-        machines = {text: _core.Machine.parse(text, "design") for text in {of.text for of in new.values()}}
-        texts = _core.simulate_many(
-            [(machines[of.text], of.core) for of in new.values()], interval_ns=3_600_000_000_000
-        )
-        self.runs += len(new)
+        pieces = [Simulation(of.text, of.json, ONE_INTERVAL_NS, kind=of.kind) for of in new.values()]
+        texts = self.place.figures(pieces, self.watch, "design")
         for key, text in zip(new, texts, strict=True):
             self._kept[key] = read_figures(text)
 
@@ -251,8 +257,8 @@ class _Planned:
     period: str | None
     state: State
     text: str
-    core: _core.Workload
     json: str
+    kind: str
 
     @property
     def key(self) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from spindle.campaign.execution import CheckedPlan, RunOptions, begin, checked, 
 from spindle.campaign.outcome import Outcome, outcome_of
 from spindle.campaign.preview import Preview, preview
 from spindle.campaign.source import open_plan, preset_names
+from spindle.cluster.choice import choice_of
 from spindle.host.signals import Stopped
 from spindle.library.arguments import public
 from spindle.library.options import consent_of, engine_of, preflight_of, text_of
@@ -155,6 +156,8 @@ def campaign(
     name: str | None = None,
     store: Store | Name | None = None,
     jobs: int = 1,
+    workers: int | None = None,
+    cluster: str | None = None,
     erase: Name | None = None,
     erase_signature: str | None = None,
     erase_stacked: bool = False,
@@ -172,7 +175,8 @@ def campaign(
     `plan`: a TOML file or a preset. `target`: in place of the plan's. `load`: a command as the load. `changes`: keys of
     the plan, `{"trials.count": 5, "chunk": "64KiB,1MiB"}`. `name`: of the campaign, instead of the plan's. `resume`: go
     on with the campaign of this name, True: the last one, instead of beginning with a plan. `jobs`: trials of a
-    modelled machine at the same time. The rest is as of `spindle.run`.
+    modelled machine at the same time. `workers`, `cluster`: simulate them in worker processes, or on a cluster of Dask
+    at this address (docs/reference/cluster.md). The rest is as of `spindle.run`.
 
     Raises `spindle.Error`; Ctrl-C too ends with one, and `resume` goes on.
     """
@@ -181,6 +185,7 @@ def campaign(
         engine_options=engine_of(engine=engine, cpus=cpus),
         preflight_options=preflight_of(strict=strict, wait_idle=wait_idle, quiet_machine=quiet_machine),
         jobs=jobs,
+        where=choice_of(workers, cluster),
     )
     opened: AbstractContextManager[Store] = nullcontext(store) if isinstance(store, Store) else open_store(store)
     with opened as kept:

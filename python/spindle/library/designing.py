@@ -6,13 +6,14 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from spindle.cluster.choice import Choice, choice_of
+from spindle.cluster.sharing import opened
 from spindle.design import answer
 from spindle.design.commands import MADE_BY
-from spindle.design.design import design as designed
+from spindle.design.design import design as answer_of
 from spindle.design.example import EXAMPLE
 from spindle.design.prices import read_prices
 from spindle.design.reading import read_requirement, requirement_of, requirement_of_keys
-from spindle.design.requirement import Requirement
 from spindle.library.arguments import public
 from spindle.library.plot import Plot
 from spindle.library.session import Progress, watched
@@ -55,29 +56,38 @@ class Design(answer.DesignAnswer, Printable, frozen=True):
 
 
 @public
-def design(requirement: Name, prices: Name, *, progress: Progress = False) -> Design:
+def design(
+    requirement: Name,
+    prices: Name,
+    *,
+    workers: int | None = None,
+    cluster: str | None = None,
+    progress: Progress = False,
+) -> Design:
     """Find the cheapest drives, level, layout and chunk that meet a need, by formulas and simulations.
 
     `requirement`: a TOML file (docs/reference/design.md), or its text if it has a line break. `prices`: a CSV file
-    with the columns model,price, or a TOML file. `progress`: a live line on stderr. Nothing is executed. Raises
+    with the columns model,price, or a TOML file. `workers`, `cluster`: simulate in worker processes, or on a cluster of
+    Dask at this address (docs/reference/cluster.md). `progress`: a live line on stderr. Nothing is executed. Raises
     `spindle.Error`.
     """
-    text = os.fspath(requirement)
-    read = requirement_of(text, "requirement") if "\n" in text else read_requirement(Path(text))
-    return _designed(read, prices, progress)
+    return designed(requirement, prices, choice_of(workers, cluster), progress)
 
 
-def design_of_keys(keys: Mapping[str, str], prices: Name, progress: Progress) -> Design:
-    """The same of the common case, one load: its keys and those of the limits, as text. Raises `spindle.Error`."""
-    return _designed(requirement_of_keys(keys), prices, progress)
+def designed(requirement: Name | Mapping[str, str], prices: Name, where: Choice, progress: Progress) -> Design:
+    """The same at a place of choice. `requirement`: also the keys of the common case, one load, and its limits, as
+    text. Raises `spindle.Error`."""
+    if isinstance(requirement, Mapping):
+        read = requirement_of_keys(requirement)
+    else:
+        text = os.fspath(requirement)
+        read = requirement_of(text, "requirement") if "\n" in text else read_requirement(Path(text))
+    of_prices = read_prices(Path(prices))
+    with watched(progress) as watch, opened(where, watch) as place:
+        found = answer_of(read, of_prices, watch, place)
+    return Design(**{name: getattr(found, name) for name in found.__struct_fields__})
 
 
 def example() -> str:
     """A requirement file with its remarks."""
     return EXAMPLE
-
-
-def _designed(requirement: Requirement, prices: Name, progress: Progress) -> Design:
-    with watched(progress) as watch:
-        found = designed(requirement, read_prices(Path(prices)), watch)
-    return Design(**{name: getattr(found, name) for name in found.__struct_fields__})

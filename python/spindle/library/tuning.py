@@ -15,6 +15,7 @@ from spindle.campaign.execution import CheckedPlan, RunOptions, made_ready
 from spindle.campaign.plan import Method
 from spindle.campaign.prepare import place_of
 from spindle.campaign.source import read_plan
+from spindle.cluster.choice import choice_of
 from spindle.host.signals import unwinding_here
 from spindle.knobs import asking
 from spindle.knobs.catalogue import IOSCHED
@@ -202,6 +203,8 @@ def tune(
     apply: bool = False,
     persist: Sequence[Literal["udev", "sysctl", "tuned"]] = (),
     store: Store | Name | None = None,
+    workers: int | None = None,
+    cluster: str | None = None,
     erase: Name | None = None,
     erase_signature: str | None = None,
     erase_stacked: bool = False,
@@ -228,6 +231,7 @@ def tune(
         consent=consent_of(erase, erase_signature, erase_stacked, erase_shared, confirm_erase),
         engine_options=engine_of(engine=engine, cpus=cpus),
         preflight_options=preflight_of(strict=strict, wait_idle=wait_idle, quiet_machine=quiet_machine),
+        where=choice_of(workers, cluster),
     )
     after = Aftermath(apply=apply, persist=persist)
     if resume is not None:

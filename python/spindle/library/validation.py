@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spindle.cluster.choice import HERE, Choice
+from spindle.library.session import Progress, watched
 from spindle.run.errors import Usage
 
 if TYPE_CHECKING:
@@ -73,22 +75,26 @@ def validate_rebuild(only: str = "", *, say: Callable[[str], None] = lambda text
         return report(say, chosen)
 
 
-def validate_published(folder: str | os.PathLike[str]) -> PublishedReport:
-    """Predict the published measurements in a folder's tables. Raises TablesError."""
+def validate_published(
+    folder: str | os.PathLike[str], where: Choice = HERE, progress: Progress = False
+) -> PublishedReport:
+    """Predict the published measurements in a folder's tables. Raises `spindle.Error`."""
+    from spindle.cluster.sharing import opened
     from spindle.validation.published.compare import report
 
-    return report(Path(folder))
+    with watched(progress) as watch, opened(where, watch) as place:
+        return report(Path(folder), place, watch)
 
 
 def validate_sensitivity(
-    folder: str | os.PathLike[str], *, say: Callable[[str], None] = lambda text: None
+    folder: str | os.PathLike[str], where: Choice = HERE, progress: Progress = False
 ) -> SensitivityReport:
-    """Predict the published measurements with each assumed number at both ends of its range. `say` receives the
-    progress. Raises TablesError.
-    """
+    """Predict the published measurements with each assumed number at both ends of its range. Raises `spindle.Error`."""
+    from spindle.cluster.sharing import opened
     from spindle.validation.published.sensitivity import report
 
-    return report(Path(folder), say)
+    with watched(progress) as watch, opened(where, watch) as place:
+        return report(Path(folder), place, watch)
 
 
 def published_plot(figures: Sequence[FigureComparison] | Sequence[Banded]) -> Plot:

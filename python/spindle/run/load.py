@@ -53,6 +53,28 @@ class LoadWrapper:
 
 
 @dataclass(frozen=True)
+class KnownLoad:
+    """A load whose figures are there already."""
+
+    known: str
+
+    def progress(self) -> str:
+        """See `RunningLoad`: nobody asks, as it does not last."""
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """See `RunningLoad`."""
+
+    def wait(self, timeout_s: float) -> bool:
+        """See `RunningLoad`."""
+        return True
+
+    def figures(self) -> str:
+        """See `RunningLoad`."""
+        return self.known
+
+
+@dataclass(frozen=True)
 class CounterSnapshot:
     """Counters at one moment."""
 

@@ -10,6 +10,7 @@ from spindle.cli.options.added import added
 from spindle.cli.options.engine import engine_of, engine_options
 from spindle.cli.options.preflight import preflight_of, preflight_options
 from spindle.cli.options.targets import TARGET
+from spindle.cli.options.workers import where_of, worker_options
 
 if TYPE_CHECKING:
     from spindle.campaign.execution import RunOptions
@@ -28,6 +29,7 @@ _CARRYING_OUT = (
     click.option(
         "--jobs", type=click.IntRange(1, 1024), default=1, help="Modelled machines: number of trials at the same time."
     ),
+    worker_options,
     preflight_options,
     engine_options,
     click.option(
@@ -60,5 +62,9 @@ def run_options_of(values: dict[str, Any]) -> RunOptions:
 
     jobs = values.pop("jobs")
     return RunOptions(
-        consent=consent_of(values), engine_options=engine_of(values), preflight_options=preflight_of(values), jobs=jobs
+        consent=consent_of(values),
+        engine_options=engine_of(values),
+        preflight_options=preflight_of(values),
+        jobs=jobs,
+        where=where_of(values, jobs),
     )

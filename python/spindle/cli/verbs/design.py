@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from spindle.cli.exits import Exit
+from spindle.cli.options.workers import where_of, worker_options
 from spindle.cli.output import json_option
 from spindle.cli.writing import OutputOption, WritingCommand
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 @click.option("--machine", cls=OutputOption, kind="machine", help="Save the machine file of the data's array.")
 @click.option("--chart", cls=OutputOption, kind="chart", help="Draw the front to a PNG or SVG file.")
 @click.option("--example", is_flag=True, help="Print a requirement file; do nothing.")
+@worker_options
 @json_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def command(
@@ -65,13 +67,11 @@ def command(
 
     if prices is None:
         raise click.UsageError("prices of what? give a file of drives that can be bought with --prices")
+    where = where_of(flags)
     given = {key: value for key, value in flags.items() if value is not None}
     if requirement is not None and given:
         raise click.UsageError(f"--{next(iter(given)).replace('_', '-')}: the requirement file says it; leave it out")
-    if requirement is not None:
-        found = designing.design(requirement, prices, progress=live_line(quiet))
-    else:
-        found = designing.design_of_keys(given, prices, live_line(quiet))
+    found = designing.designed(requirement or given, prices, where, live_line(quiet))
     if machine is not None and found.recommendation is not None:
         machine.save(found.machine().encode())
     if chart is not None and found.recommendation is not None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from spindle.cli.exits import Exit, failed
+from spindle.cli.options.workers import where_of, worker_options
 from spindle.cli.output import json_option
 from spindle.cli.showing import put
 from spindle.cli.writing import OutputOption, WritingCommand
@@ -23,21 +23,24 @@ if TYPE_CHECKING:
     "--sensitivity", is_flag=True, help="Put each assumed number at both ends of its range: its effect on the errors."
 )
 @click.option("--chart", cls=OutputOption, kind="chart", help="Draw published against predicted to a PNG or SVG file.")
+@worker_options
 @json_option
-def published(directory: str, sensitivity: bool, chart: Output | None, json: bool) -> Exit:
+def published(directory: str, sensitivity: bool, chart: Output | None, json: bool, **workers: Any) -> Exit:
     """Predict published measurements of real arrays: the tables of DIR (`spindle help validation`).
 
     `--sensitivity` takes some 20 CPU minutes; `--chart` then draws its bands. Exit status 1 if a goal is missed.
     """
+    from spindle.cli.session import live_line
     from spindle.library.validation import published_plot, validate_published, validate_sensitivity
     from spindle.report.terminal import published as terminal
 
+    where, progress = where_of(workers), live_line(quiet=False)
     if sensitivity:
-        effects = validate_sensitivity(directory, say=lambda text: print(text, file=sys.stderr))
+        effects = validate_sensitivity(directory, where, progress)
         put(effects, terminal.sensitivity_page(effects), json)
         goals, plotted = effects.goals, partial(published_plot, effects.figures)
     else:
-        compared = validate_published(directory)
+        compared = validate_published(directory, where, progress)
         put(compared, terminal.published_page(compared), json)
         goals, plotted = compared.goals, partial(published_plot, compared.compared)
     if chart is not None:

@@ -23,7 +23,7 @@ from spindle.result.rules import judged
 from spindle.result.target import MODEL, Target
 from spindle.result.workload import Workload
 from spindle.run.engine import WHOLE, LoadPart
-from spindle.run.load import CounterSnapshot, carry_out
+from spindle.run.load import CounterSnapshot, KnownLoad, RunningLoad, carry_out
 from spindle.run.resolve import ResolvedWorkload
 from spindle.run.runner import LoadResult, region_bytes
 from spindle.run.simulate import DriveCounters, MachineDescription, SimulatedRun, describe, machine_text, read_figures
@@ -65,7 +65,7 @@ class MachineTarget:
         text = self.read()
         machine = _core.Machine.parse(text, self.asked)
         yield MachineRunner(
-            self.asked, watch, how.trace, how.engine_options.interval_ns, machine, text, describe(machine)
+            self.asked, watch, how.trace, how.engine_options.interval_ns, machine, text, describe(machine), how.known
         )
 
 
@@ -97,6 +97,7 @@ class MachineRunner:
     _machine: _core.Machine
     _text: str
     _described: MachineDescription
+    _known: Mapping[str, str] | None
     written: _core.ExpectedContent | None = None
 
     @property
@@ -136,7 +137,7 @@ class MachineRunner:
         spec = resolved.spec
         nothing = CounterSnapshot(diskstats.Snapshot(0, {}), None)
         finished = carry_out(
-            lambda: started(self._machine, resolved.core, self.trace, self.interval_ns),
+            lambda: self._load(resolved.core),
             lambda: nothing,
             spec,
             label or spec.name,
@@ -163,6 +164,10 @@ class MachineRunner:
             verdicts=[],
         )
         return LoadResult(judged(record), finished.stopped)
+
+    def _load(self, core: _core.Workload) -> RunningLoad:
+        figures = self._known.get(core.to_json()) if self._known else None
+        return started(self._machine, core, self.trace, self.interval_ns) if figures is None else KnownLoad(figures)
 
     def identity(self, resolved: ResolvedWorkload, search: str = "") -> tuple[str, str]:
         """Id and start of a record: equal if and only if machine, workload and search are equal."""

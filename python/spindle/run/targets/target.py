@@ -37,6 +37,8 @@ class Opening:
     """Bring flash to its state in use first."""
     trace: Output | None = None
     """File for every command of every drive."""
+    known: Mapping[str, str] | None = None
+    """A modelled machine: loads (JSON of the core) whose figures were computed elsewhere, with these."""
 
 
 AS_IT_IS = Opening()

@@ -10,8 +10,11 @@ from msgspec import Struct
 
 from spindle import _core
 from spindle.base.errors import ConfigError
+from spindle.cluster.place import HERE, Place
+from spindle.cluster.simulation import Simulation, parsed
 from spindle.run.errors import Usage
 from spindle.run.simulate import SimulatedRun, read_figures
+from spindle.run.watch import SilentWatch, Watch
 from spindle.validation.published import large_file, md_stream, randomio, sequential
 from spindle.validation.published.prediction import Prediction, Quantity, Run
 
@@ -82,12 +85,12 @@ class PublishedReport(Struct, frozen=True):
     goals: list[Goal]
 
 
-def report(folder: Path) -> PublishedReport:
+def report(folder: Path, place: Place = HERE, watch: Watch | None = None) -> PublishedReport:
     """Predict each row of the tables of a folder. Raises TablesError."""
     predictions, skipped = predictions_of(folder)
     # The last tables have the longest runs: they begin first, so that both cores are busy to the end.
     runs = list(dict.fromkeys(run for prediction in reversed(predictions) for run in prediction.runs))
-    texts = _core.simulate_many([_parsed(run) for run in runs])
+    texts = place.figures([piece_of(run) for run in runs], watch or SilentWatch(), "published arrays")
     figures = {run: read_figures(text) for run, text in zip(runs, texts, strict=True)}
     compared = compared_of(predictions, figures)
     return PublishedReport(compared, skipped, goals(compared))
@@ -109,10 +112,9 @@ def compared_of(predictions: Sequence[Prediction], figures: Mapping[Run, Simulat
     ]
 
 
-def _parsed(run: Run) -> tuple[_core.Machine, _core.Workload]:
-    """Raises ConfigError."""
-    machine = _core.Machine.parse(run.machine, "machine")
-    return machine, _core.Workload.parse(run.workload, "workload", "published")
+def piece_of(run: Run) -> Simulation:
+    """The simulation of a run. Raises ConfigError."""
+    return Simulation(run.machine, _core.Workload.parse(run.workload, "workload", "published").to_json())
 
 
 def predictions_of(folder: Path) -> tuple[list[Prediction], list[SkippedRow]]:
@@ -129,7 +131,7 @@ def predictions_of(folder: Path) -> tuple[list[Prediction], list[SkippedRow]]:
             try:
                 of_row = list(TABLES[name](row))
                 for run in {run for prediction in of_row for run in prediction.runs}:
-                    _parsed(run)
+                    parsed(piece_of(run))
             except (KeyError, ValueError, ConfigError) as error:
                 skipped.append(SkippedRow(name, f"row {number}", _reason(error)))
             else:

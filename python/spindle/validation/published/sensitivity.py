@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from spindle import _core
+from spindle.cluster.place import HERE, Place
+from spindle.cluster.simulation import Simulation
 from spindle.run.simulate import SimulatedRun, read_figures
+from spindle.run.watch import SilentWatch, Watch
 from spindle.validation.published.assumed import Assumed
-from spindle.validation.published.compare import FigureComparison, Goal, compared_of, goals, predictions_of
+from spindle.validation.published.compare import FigureComparison, Goal, compared_of, goals, piece_of, predictions_of
 from spindle.validation.published.prediction import Run
 
 AT_ONCE = 64
-"""Runs between two lines of progress."""
+"""Runs between two signs of progress, where this process computes."""
 
 
 class Effect(Struct, frozen=True):
@@ -58,21 +62,17 @@ Number = tuple[str, str, str, str, str]
 """Part, key, least, value, most."""
 
 
-def report(folder: Path, say: Callable[[str], None] = lambda text: None) -> SensitivityReport:
-    """Predict each row with every assumed number at both ends of its range. `say` receives the progress.
-
-    Raises TablesError.
-    """
+def report(folder: Path, place: Place = HERE, watch: Watch | None = None) -> SensitivityReport:
+    """Predict each row with every assumed number at both ends of its range. Raises TablesError."""
     predictions, _ = predictions_of(folder)
     runs = list(dict.fromkeys(run for prediction in predictions for run in prediction.runs))
-    jobs: dict[tuple[Run, Number | None, str], tuple[_core.Machine, _core.Workload]] = {}
+    jobs: dict[tuple[Run, Number | None, str], Simulation] = {}
     for run in runs:
-        workload = _core.Workload.parse(run.workload, "workload", "published")
-        jobs[run, None, ""] = (_core.Machine.parse(run.machine, "machine"), workload)
-        for number, machines in _variants(run).items():
-            for end, machine in machines.items():
-                jobs[run, number, end] = (machine, workload)
-    figures = dict(zip(jobs, _simulated(list(jobs.values()), say), strict=True))
+        jobs[run, None, ""] = piece_of(run)
+        for number, pieces in _variants(run).items():
+            for end, piece in pieces.items():
+                jobs[run, number, end] = piece
+    figures = dict(zip(jobs, _simulated(list(jobs.values()), place, watch or SilentWatch()), strict=True))
     middle = {run: figures[run, None, ""] for run in runs}
     compared = compared_of(predictions, middle)
     numbers = sorted({number for _, number, _ in jobs if number is not None})
@@ -88,20 +88,17 @@ def report(folder: Path, say: Callable[[str], None] = lambda text: None) -> Sens
     return SensitivityReport(_banded(compared, list(ends.values())), effects, goals(compared))
 
 
-def _variants(run: Run) -> dict[Number, dict[str, _core.Machine]]:
-    """The machines of a run with a number at an end of its range."""
-    found: dict[Number, dict[str, _core.Machine]] = {}
-    machine = _core.Machine.parse(run.machine, "machine")
-    for part, key, least, value, most in machine.ranges():
-        machines = {
-            end: _core.Machine.parse(run.machine, "machine", [(part, key, end)])
-            for end in (least, most)
-            if end != value
+def _variants(run: Run) -> dict[Number, dict[str, Simulation]]:
+    """The simulations of a run with a number at an end of its range."""
+    found: dict[Number, dict[str, Simulation]] = {}
+    usual = piece_of(run)
+    for part, key, least, value, most in _core.Machine.parse(run.machine, "machine").ranges():
+        found[part, key, least, value, most] = {
+            end: replace(usual, changes=((part, key, end),)) for end in (least, most) if end != value
         }
-        found[part, key, least, value, most] = machines
     for of in run.assumed:
         found[of.part, of.key, of.least, of.value, of.most] = {
-            end: _core.Machine.parse(of.at(run.machine, end), "machine") for end in _ends(of)
+            end: replace(usual, machine=of.at(run.machine, end)) for end in _ends(of)
         }
     return found
 
@@ -110,11 +107,13 @@ def _ends(of: Assumed) -> list[str]:
     return [end for end in (of.least, of.most) if end != of.value]
 
 
-def _simulated(jobs: Sequence[tuple[_core.Machine, _core.Workload]], say: Callable[[str], None]) -> list[SimulatedRun]:
+def _simulated(jobs: Sequence[Simulation], place: Place, watch: Watch) -> list[SimulatedRun]:
     found: list[SimulatedRun] = []
-    for first in range(0, len(jobs), AT_ONCE):
-        say(f"run {first} of {len(jobs)}")
-        found += [read_figures(text) for text in _core.simulate_many(jobs[first : first + AT_ONCE])]
+    at_once = AT_ONCE if place.is_here else len(jobs)
+    for first in range(0, len(jobs), at_once):
+        watch.step(f"run {first} of {len(jobs)}")
+        some = place.figures(jobs[first : first + at_once], watch, "published arrays")
+        found += [read_figures(text) for text in some]
     return found
 
 
