@@ -23,6 +23,7 @@ from spindle.campaign.adaptive import SearchSchedule, Step
 from spindle.campaign.execution import CheckedPlan
 from spindle.campaign.plan import Plan
 from spindle.library.tuning import SpaceOptions, planned
+from spindle.search.prior import Prior
 from spindle.search.space import Point
 from tests.tune.landscapes import noisy, searched
 from tuning import rivals
@@ -93,7 +94,7 @@ GRIDS = (
 )  # fmt: skip
 
 
-def guided(grid: Grid, seed: int, noise: float = NOISE) -> tuple[float, int]:
+def guided(grid: Grid, seed: int, noise: float = NOISE, prior: Prior | None = None) -> tuple[float, int]:
     """Quality of the recommended settings, and all trials of the search."""
     plan = grid.ready(seed).plan
     schedule = SearchSchedule(plan)
@@ -101,7 +102,7 @@ def guided(grid: Grid, seed: int, noise: float = NOISE) -> tuple[float, int]:
     def measure(levels: Mapping[str, str], by: random.Random) -> float:
         return noisy(grid.truth[schedule.point(levels)], by, noise)
 
-    found = searched(plan, measure)
+    found = searched(plan, measure, prior=prior)
     steps: list[Step] = found.steps
     chosen = found.winner if found.recommended and found.winner is not None else schedule.start
     return grid.quality(chosen, plan), len(steps)

@@ -1,4 +1,5 @@
-"""A landscape of the real kernel: every combination was run once in the lab, which is the truth; trials are exact.
+"""A landscape of the real kernel: every combination was run once in the lab, which is the truth; trials are exact. The
+simulator screens the settings first, as `spindle tune MACHINE WORKLOAD --kernel` has it do.
 
 Needs `make lab`. The runs take about ten CPU minutes once and are kept under `build/bench-tune`; a bench that was
 stopped goes on where it was.
@@ -20,11 +21,12 @@ from spindle.campaign.adaptive import SearchSchedule
 from spindle.campaign.cells import cell_of
 from spindle.campaign.execution import CheckedPlan
 from spindle.campaign.prepare import ReadyCell, prepare
-from spindle.campaign.prior import levels_of
+from spindle.campaign.prior import levels_of, prior_of
 from spindle.campaign.trial import simulated
 from spindle.library.tuning import SpaceOptions, planned
 from spindle.run.engine import EngineOptions
 from spindle.run.watch import SilentWatch
+from spindle.search.prior import Prior
 from spindle.search.space import Point
 from spindle.stats.metric import values
 from tuning.grids import Grid, guided
@@ -42,9 +44,15 @@ class LabGrid(Grid):
 
     def ready(self, seed: int, **plan: object) -> CheckedPlan:
         """The plan of a search over it."""
-        options = SpaceOptions(knobs=self.knobs, only=True, model=False, kernel=True)
+        options = SpaceOptions(knobs=self.knobs, only=True, kernel=True)
         more = {**self.goal, "assignments": self.assignments, **plan}
         return planned(FOLDER / self.machine, FOLDER / self.workload, None, options, seed=seed, **more)  # type: ignore[arg-type]
+
+    @cached_property
+    def prior(self) -> Prior | None:
+        """The simulator's view of every combination."""
+        ready = self.ready(1)
+        return prior_of(ready.plan, SearchSchedule(ready.plan).space, ready.sources, None)
 
     @cached_property
     def truth(self) -> dict[Point, float]:
@@ -53,7 +61,8 @@ class LabGrid(Grid):
         space = SearchSchedule(ready.plan).space
         points = list(space.every())
         texts = [(FOLDER / name).read_text() for name in (self.machine, self.workload)]
-        key = json.dumps([ready.plan.text, *texts])
+        axes = [[axis.name, *axis.labels] for axis in space.axes]
+        key = json.dumps([axes, str(ready.plan.trials.metric), *texts])
         path = Path("build/bench-tune") / f"lab-{hashlib.sha256(key.encode()).hexdigest()[:16]}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
         known = dict(json.loads(line) for line in path.read_text().splitlines()) if path.exists() else {}
@@ -85,7 +94,8 @@ def table(seeds: int) -> Iterator[str]:
     """One line."""
     plan = GRID.ready(1).plan
     start = GRID.quality(SearchSchedule(plan).start, plan)
-    found = [guided(GRID, seed, noise=0.0) for seed in range(seeds)]
+    prior = GRID.prior
+    found = [guided(GRID, seed, 0.0, prior) for seed in range(seeds)]
     shares, trials = [share for share, _ in found], max(count for _, count in found)
     good, part = sum(share >= GOAL for share in shares), trials / len(GRID.truth)
     yield f"the lab's kernel: {len(GRID.truth)} combinations, each run once; the start has {start:.1%} of the best"

@@ -44,7 +44,7 @@ def nothing_runs(*hosts: Namespace) -> bool:
 
 
 def test_the_devices_of_all_hosts_stand_side_by_side(files: Path, two: Pair, binary: Path, bench: Workbench) -> None:
-    """The namespaces share the kernel, so both hosts must tell the same requests of a device."""
+    """The namespaces share the kernel, so both hosts must count the same requests of a device."""
     device, other = bench.loop(), bench.loop()
     name = device.removeprefix("/dev/")
     names = (f"alpha:{device}", f"beta:{name}", f"beta:{other}")

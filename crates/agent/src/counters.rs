@@ -32,14 +32,16 @@ impl Counters {
         let before = kernel::monotonic_ns();
         let diskstats = text("/proc/diskstats");
         let at_ns = before.midpoint(kernel::monotonic_ns());
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let since_1970 = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         let stat = text("/proc/stat");
-        let told = |line: &&str| line.starts_with("cpu ") || line.starts_with("procs_");
+        let wanted = |line: &&str| line.starts_with("cpu ") || line.starts_with("procs_");
         Counters {
             at_ns,
             wall_ns: u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX),
             diskstats,
-            stat: stat.lines().filter(told).collect::<Vec<_>>().join("\n"),
+            stat: stat.lines().filter(wanted).collect::<Vec<_>>().join("\n"),
             pressure: text("/proc/pressure/io"),
             disks: disks(),
         }

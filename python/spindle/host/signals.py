@@ -66,7 +66,7 @@ def held_back() -> Iterator[None]:
 
 @contextmanager
 def noted() -> Iterator[Callable[[], bool]]:
-    """Note these signals and nothing else; the value tells whether one came. For code that looks from time to time and
+    """Note these signals and nothing else; the value is true once one came. For code that looks from time to time and
     must not be interrupted; in another thread than the main one nothing is noted.
     """
     came: list[int] = []

@@ -83,7 +83,7 @@ class Interval:
     """Devices that are new, or replaced one of the same name; their first interval begins now."""
     gone: list[str]
     hosts: dict[str, Values] = field(default_factory=dict)
-    """Of several hosts, whose devices are named `host:device`: what `host` has for one machine."""
+    """The same for each of several hosts, whose devices are named `host:device`; `host` is then empty."""
     lost: dict[str, str] = field(default_factory=dict)
     """Hosts that are watched no longer, and why."""
 

@@ -118,7 +118,7 @@ def _is_beaten(means: Numbers, at: int) -> bool:
 
 
 def _simplest(processes: Sequence[Process], kept: Sequence[Point], start: Point) -> list[Point]:
-    """Of points that are alike only the one with the fewest changes from the start, and none that is like the start:
+    """The point with the fewest changes from the start, of points that are alike, and none that is like the start:
     settings that do not matter stay as they are. Alike: no difference in any objective is expected beyond its standard
     error, or beyond `_ALIKE` of the front.
     """

@@ -134,7 +134,7 @@ impl Readings {
     const START: u64 = 1;
 }
 
-/// What an interrupt leaves to threads.
+/// Work that an interrupt leaves to threads.
 enum Postponed {
     Bio(usize, Bio),
     Flushed(usize, u32),
@@ -181,7 +181,7 @@ pub(crate) struct Engine {
     ready: VecDeque<u32>,
     /// An interrupt is being dealt with.
     in_interrupt: bool,
-    /// What interrupts leave to threads.
+    /// Work that interrupts leave to threads.
     postponed: VecDeque<Postponed>,
     /// Slots whose request a worker sees as done without having spent time on it.
     seen_now: VecDeque<u32>,
