@@ -386,3 +386,22 @@ fn bfq_lets_a_writer_have_three_quarters_of_the_requests_at_most() {
     let drive = &figures.drives[0];
     assert!(drive.request_waits > 900, "{}", drive.request_waits);
 }
+
+/// One request at a time on a drive: the load reads the clock before a request and after it is done, the kernel for the
+/// bio, for its request, and when that starts (Linux 6.1). Interrupts read it for nothing.
+#[test]
+fn readings_of_the_clock_take_time_in_threads() {
+    let elapsed_ns = |reading: &str, scheduler: &str| {
+        let text = format!(
+            "[host]\nclock_reading = '{reading}'\n[queue]\nscheduler = '{scheduler}'\n[[drive]]\nservice = '1ms'\n\
+             capacity = '1GiB'\n"
+        );
+        let load = "requests = 1000\nseconds = 'none'\n[[stream]]\nname = 's'\nsize = '4KiB'\n";
+        run(&machine(&text), load).run.measured_ns
+    };
+    for scheduler in ["none", "mq-deadline"] {
+        let extra_ns = elapsed_ns("1us", scheduler) - elapsed_ns("0s", scheduler);
+        let readings = extra_ns as f64 / 1e6;
+        assert!((4.99..=5.01).contains(&readings), "{scheduler}: {readings}");
+    }
+}
