@@ -11,7 +11,7 @@ import json
 import os
 import random
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -94,6 +94,19 @@ GRIDS = (
 )  # fmt: skip
 
 
+LEAST, RACE = 48, 24
+"""Trials of the search, and of the race with the start."""
+CONFIRM = 12
+
+
+def within(grid: Grid) -> tuple[str, ...]:
+    """The keys of a plan whose trials are at most `SHARE` of the grid: half of what is left is for the search, half for
+    the confirmation.
+    """
+    left = max(0, int(SHARE * len(grid.truth)) - LEAST - RACE - 2 * CONFIRM)
+    return f"search.trials={LEAST + left // 2}", f"search.confirm_most={CONFIRM + left // 4}"
+
+
 def guided(grid: Grid, seed: int, noise: float = NOISE, prior: Prior | None = None) -> tuple[float, int]:
     """Quality of the recommended settings, and all trials of the search."""
     plan = grid.ready(seed).plan
@@ -126,7 +139,9 @@ def table(seeds: int, others: list[str]) -> Iterator[str]:
         f"{'landscape':9} {'points':>6} {'start':>6} {'search':8} {'median':>6} {'5 %':>6} {'trials':>6} {'share':>6}"
     )
     yield f"{head} {'goal':>4}"
-    for grid in GRIDS:
+    for whole in GRIDS:
+        grid = replace(whole, assignments=(*whole.assignments, *within(whole)))
+        grid.__dict__["truth"] = whole.truth
         plan = grid.ready(1).plan
         start = grid.quality(SearchSchedule(plan).start, plan)
         found = [guided(grid, seed) for seed in range(seeds)]
