@@ -25,7 +25,6 @@ from tuning import family, grids, lab, models, rivals, winners  # noqa: E402
 MODULES = {"tpe": "optuna", "smac": "smac"}
 TRIALS = 60
 TABLES = ("family", "grids", "models", "winners")
-LAB_SEEDS = 10
 
 
 def main() -> None:
@@ -55,7 +54,7 @@ def _table(name: str, seeds: int, others: list[str]) -> Iterator[str]:
         case "models":
             return models.table(models.MACHINES)
         case "lab":
-            return lab.table(LAB_SEEDS)
+            return lab.table(seeds)
         case _:
             return winners.table(5 * seeds)
 
