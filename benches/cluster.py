@@ -28,6 +28,8 @@ from typing import Any
 
 import distributed
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # tests/
+
 from spindle import _core
 from spindle.cluster.choice import choice_of
 from spindle.cluster.place import Place
@@ -36,26 +38,9 @@ from spindle.cluster.simulation import ONE_INTERVAL_NS, Simulation
 from spindle.cluster.workers import Dispatcher, DoneChunk
 from spindle.run.resolve import resolve
 from spindle.run.watch import SilentWatch
+from tests.design.test_design import NEED, PRICES
+from tests.program import of_session
 
-NEED = """
-usable = "1TB"
-survive = 1
-[limits]
-bays = 8
-[space]
-chunks = ["64KiB"]
-schedulers = ["mq-deadline"]
-regions = ["100%"]
-spares = [0]
-levels = ["raid5", "raid10 n2"]
-[[load]]
-name = "queries"
-rate = "300 IOPS"
-mix = "70/30"
-size = "8KiB"
-p99 = "40ms"
-"""
-PRICES = "model,price,currency\nST3600057SS,100,EUR\nWD3000GLFS,60,EUR\n"
 THREADS = 64
 VICTIMS = ("worker", "scheduler", "client")
 DEADLINE_S = 300.0
@@ -210,17 +195,6 @@ def begun(folder: Path, *options: str) -> subprocess.Popen[str]:
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         env=os.environ | {"XDG_CACHE_HOME": str(folder / "cache")},
     )  # fmt: skip
-
-
-def of_session(leader: int) -> list[int]:
-    """Living processes of a session."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            state, _, _, session = path.read_text().rpartition(")")[2].split()[:4]
-            if int(session) == leader and state != "Z":
-                found.append(int(path.parent.name))
-    return found
 
 
 def workers_of(leader: int) -> list[int]:

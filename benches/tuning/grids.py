@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,11 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
-from spindle import _core
 from spindle.campaign import prior
 from spindle.campaign.adaptive import SearchSchedule, Step
 from spindle.campaign.execution import CheckedPlan
 from spindle.campaign.plan import Plan
+from spindle.cluster.simulation import build
 from spindle.library.tuning import SpaceOptions, planned
 from spindle.search.prior import Prior
 from spindle.search.space import Point
@@ -58,7 +57,7 @@ class Grid:
         ready = self.ready(1)
         schedule = SearchSchedule(ready.plan)
         text = ready.sources.target(self.machine).read()  # type: ignore[union-attr]
-        key = json.dumps([text, ready.plan.text, prior.REQUESTS, _core.__file__ and os.stat(_core.__file__).st_size])
+        key = json.dumps([text, ready.plan.text, prior.REQUESTS, build()])
         path = Path("build/bench-tune") / f"{self.name}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"
         points = list(schedule.space.every())
         if path.exists():
@@ -94,17 +93,15 @@ GRIDS = (
 )  # fmt: skip
 
 
-LEAST, RACE = 48, 24
-"""Trials of the search, and of the race with the start."""
-CONFIRM = 12
-
-
 def within(grid: Grid) -> tuple[str, ...]:
-    """The keys of a plan whose trials are at most `SHARE` of the grid: half of what is left is for the search, half for
-    the confirmation.
+    """The keys of a plan whose trials are at most `SHARE` of the grid: of what the defaults leave, half is for the
+    search, half for the confirmation.
     """
-    left = max(0, int(SHARE * len(grid.truth)) - LEAST - RACE - 2 * CONFIRM)
-    return f"search.trials={LEAST + left // 2}", f"search.confirm_most={CONFIRM + left // 4}"
+    search = grid.ready(1).plan.search
+    assert search is not None
+    race = search.race * (search.finalists + 1)
+    left = max(0, int(SHARE * len(grid.truth)) - search.trials - race - 2 * search.confirm)
+    return f"search.trials={search.trials + left // 2}", f"search.confirm_most={search.confirm + left // 4}"
 
 
 def guided(grid: Grid, seed: int, noise: float = NOISE, prior: Prior | None = None) -> tuple[float, int]:

@@ -10,13 +10,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.design.test_design import NEED, PRICES
-from tests.program import COMMAND, Ended, spindle, wait_until
+from tests.program import COMMAND, Ended, of_session, spindle, wait_until
 
 DESIGN = ("design", "need.toml", "--prices", "prices.csv", "--json")
 MANY = 30
@@ -28,17 +28,6 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "need.toml").write_text(NEED)
     (tmp_path / "prices.csv").write_text(PRICES)
     monkeypatch.chdir(tmp_path)
-
-
-def of_session(leader: int) -> list[int]:
-    """Living processes of a session."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            state, _, _, session = path.read_text().rpartition(")")[2].split()[:4]
-            if int(session) == leader and state != "Z":
-                found.append(int(path.parent.name))
-    return found
 
 
 def rows(cache: Path) -> int:

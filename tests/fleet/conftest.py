@@ -124,6 +124,11 @@ def run(*command: str | Path) -> None:
         raise RuntimeError(f"{' '.join(map(str, command))}: {done.stderr.strip()}")
 
 
+def nothing_runs(*hosts: Namespace) -> bool:
+    """True if no agent has a session there."""
+    return not any("session" in line for host in hosts for line in host.processes())
+
+
 @pytest.fixture(scope="session")
 def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
     if os.geteuid() != 0:

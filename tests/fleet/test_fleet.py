@@ -15,7 +15,7 @@ from spindle import _core
 from spindle.result.record import RunRecord
 from spindle.store import open_store
 from tests.conftest import checksum
-from tests.fleet.conftest import Namespace
+from tests.fleet.conftest import Namespace, nothing_runs
 from tests.program import Ended, ended, spindle, started, wait_until
 from tests.workbench import Workbench
 
@@ -41,10 +41,6 @@ def states(folder: Path) -> dict[str, tuple[str, int]]:
     """State and attempts of each host's trial."""
     with open_store(folder / "store.db", read_only=True) as store:
         return {trial.cell["host"]: (trial.state, trial.attempts) for trial in store.campaigns.trials("one")}
-
-
-def nothing_runs(*hosts: Namespace) -> bool:
-    return not any("session" in line for host in hosts for line in host.processes())
 
 
 def test_both_begin_together_on_their_own_devices_and_the_sum_is_exact(

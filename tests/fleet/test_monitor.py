@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.fleet.conftest import Namespace
+from tests.fleet.conftest import Namespace, nothing_runs
 from tests.program import Ended, ended, spindle, started, wait_until
 from tests.workbench import Workbench
 
@@ -37,10 +37,6 @@ def intervals_in(files: Path) -> int:
 
 def objects(done: Ended) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.out.splitlines()]
-
-
-def nothing_runs(*hosts: Namespace) -> bool:
-    return not any("session" in line for host in hosts for line in host.processes())
 
 
 def test_the_devices_of_all_hosts_stand_side_by_side(files: Path, two: Pair, binary: Path, bench: Workbench) -> None:
