@@ -230,8 +230,10 @@ class SearchSchedule:
 
     def _to_confirm(self, winner: Point, steps: Sequence[Step]) -> int:
         """Blocks of the confirmation. The number is fixed before the first of them, so the interval stays honest."""
-        search, tried = self.search, self.tried(steps)
-        needed = blocks_to_show(self.space, tried, self.goal, self.start, winner, search.worth, self.prior)
+        search, confidence = self.search, self.plan.trials.confidence
+        needed = blocks_to_show(
+            self.space, self.tried(steps), self.goal, self.start, winner, search.worth, confidence, self.prior
+        )
         return search.confirm if needed <= search.confirm else math.ceil(min(needed, search.confirm_most))
 
     def _side_by_side(self, stage: Stage, points: Sequence[Point], count: int, steps: Sequence[Step]) -> list[Step]:

@@ -62,6 +62,10 @@ class RunOptions:
     where: Choice = HERE
     """Modelled machines: where trials are computed."""
 
+    def __post_init__(self) -> None:
+        if self.jobs > 1 and not self.where.is_here:
+            raise Usage("`jobs=`: is for trials in this process; leave it out where workers compute")
+
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedPlan:

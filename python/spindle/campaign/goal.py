@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from spindle import _core
-from spindle.campaign.plan import Limit, Method, Objective, Search, Trials
+from spindle.campaign.plan import CONFIRM_FACTOR, Limit, Method, Objective, Search, Trials
 from spindle.run.document import Table
 from spindle.run.errors import Usage
 from spindle.stats.names import Direction, known, metric, nearest
@@ -31,7 +31,7 @@ def search_of(table: Table, trials: Trials) -> Search:
         finalists=table.integer("finalists", 1, 20, Search.finalists),
         race=table.integer("race", 3, 100, Search.race),
         confirm=confirm,
-        confirm_most=table.integer("confirm_most", confirm, 3000, 3 * confirm),
+        confirm_most=table.integer("confirm_most", confirm, CONFIRM_FACTOR * 1000, CONFIRM_FACTOR * confirm),
         worth=table.share("worth") or Search.worth,
         prior=table.word("prior"),
     )

@@ -191,6 +191,10 @@ class Objective:
     higher: bool
 
 
+CONFIRM_FACTOR = 3
+"""Most trials that confirm, as a multiple of the least."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Search:
     """A search for the best combination. The baseline of the design is the start."""
@@ -213,7 +217,7 @@ class Search:
     """Trials of each finalist."""
     confirm: int = 12
     """Least trials of the winner and of the start that decide."""
-    confirm_most: int = 36
+    confirm_most: int = CONFIRM_FACTOR * confirm
     """Most of them, where the gain that is expected is small."""
     worth: float = 0.01
     """Smallest relative gain that is worth a change."""

@@ -5,7 +5,6 @@ They are by the digest of everything that they depend on, so another run that as
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from spindle.base.cache import cache_folder
 from spindle.base.decoding import decode_json
 from spindle.cluster.simulation import Simulated
 from spindle.run.errors import RunFailed
@@ -23,10 +23,8 @@ _AT_ONCE = 500
 
 
 def place() -> Path:
-    """The file (XDG base directory specification)."""
-    named = os.environ.get("XDG_CACHE_HOME", "")
-    above = Path(named) if os.path.isabs(named) else Path.home() / ".cache"
-    return above / "spindle" / "simulations.sqlite"
+    """The file."""
+    return cache_folder() / "simulations.sqlite"
 
 
 class ResultFile:

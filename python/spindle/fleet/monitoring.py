@@ -14,7 +14,7 @@ from spindle.fleet.channel import Channel
 from spindle.fleet.errors import HostError
 from spindle.fleet.hosts import Host
 from spindle.host.signals import noted
-from spindle.monitor import Disk, Interval, Sample, between, disks, pressure, processors
+from spindle.monitor import Interval, Sample, between, disks, pressure, processors
 from spindle.run.errors import Usage
 
 PATIENCE_S = 5.0
@@ -173,15 +173,11 @@ def _sample(found: Mapping[str, Any], names: Sequence[str] | None) -> Sample:
     return Sample(
         at_ns=found["at_ns"],
         wall_ns=found["wall_ns"],
-        disks={name: _identified(disk, whole.get(name)) for name, disk in picked.items()},
+        disks={name: replace(disk, diskseq=whole.get(name)) for name, disk in picked.items()},
         cpu=processors.parse(found["stat"]),
         pressure=pressure.parse(found["pressure"]),
         cgroups=None,
     )
-
-
-def _identified(disk: Disk, diskseq: int | None) -> Disk:
-    return replace(disk, diskseq=diskseq)
 
 
 def _joined(parts: Mapping[str, Interval], lost: dict[str, str]) -> Interval:

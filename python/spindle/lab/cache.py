@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
+
+from spindle.base.cache import cache_folder
 
 BUILD = "`spindle lab build` (or `make lab`)"
 """The command that fills the cache."""
 
 
 def folder() -> Path:
-    """The cache (XDG base directory specification)."""
-    named = os.environ.get("XDG_CACHE_HOME", "")
-    above = Path(named) if os.path.isabs(named) else Path.home() / ".cache"
-    return above / "spindle" / "lab"
+    """The lab's part of the cache."""
+    return cache_folder() / "lab"
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,6 @@ Public signatures::
 """
 
 from .columns import CGROUP, DISK, HOST, Column
-from .disks import Disk
 from .interval import Activity, CgroupRates, Interval, between
 from .sample import Sample, Sampler
 from .selection import Selection, UnknownDevice
@@ -38,7 +37,6 @@ __all__ = [
     "Activity",
     "CgroupRates",
     "Column",
-    "Disk",
     "Extent",
     "Interval",
     "Sample",

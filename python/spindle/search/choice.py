@@ -28,7 +28,6 @@ LIKELY = 0.5
 """Probability of meeting the bounds from which settings may be chosen."""
 POWER = 0.9
 """Probability with which a confirmation shows the gain that is expected."""
-_CONFIDENCE = 0.95
 _NEAREST = 8
 """The best points that were tried, of which untried neighbours may be finalists too."""
 
@@ -127,11 +126,12 @@ def blocks_to_show(
     start: Point,
     point: Point,
     worth: float,
+    confidence: float,
     prior: Prior | None = None,
 ) -> float:
     """Blocks, with a trial of the point and one of the start in each, that show with probability `POWER` the gain which
     the point promises, less its standard error: the choice of the best promises too much. 0 if it promises less than
-    `worth`, relative.
+    `worth`, relative. `confidence`: of the interval that shows it.
     """
     found = belief(space, trials, goal, prior)
     if found is None:
@@ -141,7 +141,7 @@ def blocks_to_show(
     if gain <= least:
         return 0.0
     normal = NormalDist()
-    reach = normal.inv_cdf((1 + _CONFIDENCE) / 2) + normal.inv_cdf(POWER)
+    reach = normal.inv_cdf((1 + confidence) / 2) + normal.inv_cdf(POWER)
     sure = max(gain - error, least)
     return 2 * (reach * found.merit.noise / sure) ** 2 if sure > 0 else math.inf
 

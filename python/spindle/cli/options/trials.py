@@ -60,11 +60,10 @@ def run_options_of(values: dict[str, Any]) -> RunOptions:
     from spindle.campaign.execution import RunOptions
     from spindle.cli.options.consent import consent_of
 
-    jobs = values.pop("jobs")
     return RunOptions(
         consent=consent_of(values),
         engine_options=engine_of(values),
         preflight_options=preflight_of(values),
-        jobs=jobs,
-        where=where_of(values, jobs),
+        jobs=values.pop("jobs"),
+        where=where_of(values),
     )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _OPTIONS = (
     click.option(
         "--workers",
-        type=click.IntRange(1, 1024),
+        type=int,
         metavar="N",
         help="Simulate in N worker processes; what they have done is kept if the run is killed.",
     ),
@@ -34,13 +34,9 @@ def worker_options(function: click.decorators.FC) -> click.decorators.FC:
     return added(function, _OPTIONS)
 
 
-def where_of(values: dict[str, Any], jobs: int = 1) -> Choice:
+def where_of(values: dict[str, Any]) -> Choice:
     """The place; `values` as click gives them. Raises errors of one line."""
     from spindle.cluster.choice import choice_of
-    from spindle.run.errors import Usage
 
     names = ("workers", "cluster", "tls_ca_file", "tls_cert", "tls_key")
-    found = choice_of(*(values.pop(name) for name in names))
-    if jobs > 1 and not found.is_here:
-        raise Usage("`jobs=`: is for trials in this process; leave it out where workers compute")
-    return found
+    return choice_of(*(values.pop(name) for name in names))
