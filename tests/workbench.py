@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,9 +17,24 @@ import pytest
 from tests.queue import Queue
 
 PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
-NEW_LOOP = ("flock", f"{tempfile.gettempdir()}/spindle-test-loops", "losetup", "--find", "--show")
+LOOPS = f"{tempfile.gettempdir()}/spindle-test-loops"
+"""Whoever locks this file alone sets up loop devices."""
+NEW_LOOP = ("flock", LOOPS, "losetup", "--find", "--show")
 """One after another: losetup opens a free device for writing before it knows that another process has taken it."""
 MIB = 1 << 20
+
+
+@contextmanager
+def no_new_loops() -> Iterator[None]:
+    """Other tests wait before they take a free loop device, such as one that this test has detached."""
+    with open(LOOPS, "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def mounted_devices() -> set[str]:
+    """What is mounted now. (A text has /dev/loop1 within /dev/loop15.)"""
+    return {line.split()[0] for line in Path("/proc/mounts").read_text().splitlines()}
 
 
 class Workbench:
@@ -67,6 +84,12 @@ class Workbench:
         queue.drop_elevator()
         self.undo.callback(queue.put_back, queue.settings())
         return device
+
+    def exchange(self, device: str, backing: Path | str) -> None:
+        """Set the loop device up anew, over another file."""
+        with no_new_loops():
+            self.run("losetup", "--detach", device)
+            self.run("losetup", device, backing)
 
     def mount(self, device: str | Path, *options: str) -> Path:
         point = self.new_path("mnt")

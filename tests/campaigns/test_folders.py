@@ -16,7 +16,7 @@ from spindle.run.watch import SilentWatch
 from spindle.store import Store
 from tests.campaigns.small import ready
 from tests.program import Ended, started
-from tests.workbench import Workbench
+from tests.workbench import Workbench, mounted_devices
 
 Invoke = Callable[..., Ended]
 DEADLINE_S = 60.0
@@ -89,7 +89,7 @@ def test_file_systems_are_compared_by_a_workload_of_phases(
     assert done.status == 0, done
     found = {one.cell["size"]: one.record.target.detail["file_system"] for one in store.select("campaign:plan")}  # type: ignore[union-attr]
     assert found == {"ext4": "ext4", "xfs": "xfs"}
-    assert device not in Path("/proc/mounts").read_text()
+    assert device not in mounted_devices()
 
 
 def test_modelled_phases_are_the_same_however_they_are_computed(store: Store) -> None:

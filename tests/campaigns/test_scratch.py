@@ -31,7 +31,7 @@ from spindle.run.resolve import resolve
 from spindle.run.watch import SilentWatch
 from spindle.store import open_store
 from tests.program import Ended
-from tests.workbench import Workbench
+from tests.workbench import LOOPS, Workbench
 
 Invoke = Callable[..., Ended]
 PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
@@ -197,7 +197,8 @@ def test_a_loop_device_cannot_be_set_up_anew_while_tools_work_on_it(
     bench: Workbench, device: str, plan: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     other = bench.image(64 * MIB)
-    instead(tmp_path / "bin", monkeypatch, "mkfs.ext4", f"losetup -d {device}; losetup {device} {other}")
+    anew = f"flock {LOOPS} sh -c 'losetup -d {device}; losetup {device} {other}'"
+    instead(tmp_path / "bin", monkeypatch, "mkfs.ext4", anew)
     invoke("run", str(plan), "--target", device, "--erase", device, "--yes")
     assert not any(map(any, [other.read_bytes()]))
 
@@ -212,8 +213,7 @@ def test_a_loop_device_that_is_another_file_at_the_next_trial_is_refused(
     def exchanged(campaign: str, which: str | None = None) -> None:
         clear(campaign, which)
         if exchanged.calls == 1:  # type: ignore[attr-defined]
-            bench.run("losetup", "--detach", device)
-            bench.run("losetup", device, other)
+            bench.exchange(device, other)
         exchanged.calls += 1  # type: ignore[attr-defined]
 
     exchanged.calls = 0  # type: ignore[attr-defined]
@@ -253,8 +253,7 @@ def test_a_loop_device_with_the_same_number_is_another_device(bench: Workbench) 
     consent = Consent(erase=device)
     with consent.held(device):
         pass
-    bench.run("losetup", "--detach", device)
-    bench.run("losetup", device, bench.image())
+    bench.exchange(device, bench.image())
     with pytest.raises(Refusal, match="another device than the one that was agreed"), consent.held(device):
         pass
 

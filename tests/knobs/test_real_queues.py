@@ -213,8 +213,7 @@ def test_a_loop_device_that_is_set_up_again_is_not_mistaken_for_the_old_one(
     spindle("knobs", "set", queue.name, "nomerges=2")
     device = f"/dev/{queue.name}"
     backing = (queue.folder.parent / "loop/backing_file").read_text().strip()
-    bench.run("losetup", "--detach", device)
-    bench.run("losetup", device, backing)
+    bench.exchange(device, backing)
     queue["nomerges"] = "2"
     assert "another device has that name now" in complaint(spindle("restore", check=1))
     assert queue["nomerges"] == "2"

@@ -318,8 +318,7 @@ def test_a_device_that_comes_and_goes_is_reported(bench: Workbench) -> None:
     assert process.stdout is not None
     try:
         assert json.loads(process.stdout.readline())["appeared"] == []
-        bench.run("losetup", "--detach", device)
-        bench.run("losetup", device, str(bench.image()))
+        bench.exchange(device, bench.image())
         events = []
         for _ in range(15):
             events.extend(json.loads(process.stdout.readline())["appeared"])
