@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")  # matrices are small
+    os.environ.setdefault(_name, "1")  # of the rivals; Spindle's own search sees to it itself
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # tests/
 
 from tuning import family, grids, lab, models, rivals, winners  # noqa: E402

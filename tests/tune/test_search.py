@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from itertools import islice, product
 
 import numpy as np
 import pytest
@@ -221,6 +222,29 @@ def test_an_axis_without_effect_somewhere_is_ignored_there() -> None:
     assert space.canonical((3, 0)) == (IGNORED, 0)
     assert len(list(space.every())) == 1 + 2 * 8
     assert all((point[0] == IGNORED) == (point[1] == 0) for point in space.design(8, "seed"))
+
+
+def test_every_point_comes_once_whatever_has_no_effect_where() -> None:
+    by = random.Random(5)
+    for _ in range(200):
+        axes = tuple(axis(f"a{at}", "abcd"[: by.randint(1, 4)], lambda label: False) for at in range(by.randint(1, 5)))
+        ignores = {
+            (at, level): frozenset(by.sample([other for other in range(len(axes)) if other != at], k=by.randint(0, 1)))
+            for at, one in enumerate(axes)
+            for level in range(len(one.labels))
+            if len(axes) > 1
+        }
+        space = Space(axes, ignores)
+        combinations = product(*(range(len(one.labels)) for one in axes))
+        assert list(space.every()) == list(dict.fromkeys(map(space.canonical, combinations)))
+
+
+def test_the_first_points_of_a_huge_space_come_at_once() -> None:
+    """The first level of the first axis takes the effect of all others: 10^18 combinations, one point."""
+    axes = tuple(axis(f"a{at}", "0123456789", str.isdigit) for at in range(19))
+    space = Space(axes, {(0, 0): frozenset(range(1, 19))})
+    assert list(islice(space.every(), 2)) == [(0, *[IGNORED] * 18), (1, *[0] * 18)]
+    assert Grid(space).ask([TrialPoint((0, *[IGNORED] * 18), 0, 1.0)], set()) == (1, *[0] * 18)
 
 
 def test_two_modes_are_noticed_and_noise_is_not() -> None:

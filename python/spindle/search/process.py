@@ -20,10 +20,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
+from threadpoolctl import ThreadpoolController
 
 from spindle.search.space import Numbers, Point, Space
 
@@ -37,6 +39,18 @@ _FACTOR = 0.2
 """Standard deviation of the factor on a model's differences, about 1."""
 _STEPS = 60
 """Most steps of the fit: it always ends."""
+
+_BLAS = ThreadpoolController()
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _one_thread(function: Callable[P, R]) -> Callable[P, R]:
+    """Matrices are small: on a busy machine the threads of BLAS wait for each other longer than they compute. On one
+    thread sums do not depend on the number of cores, either.
+    """
+    limited: Callable[P, R] = _BLAS.wrap(limits=1, user_api="blas")(function)
+    return limited
 
 
 Mean = Callable[[Sequence[Point]], Numbers]
@@ -75,6 +89,7 @@ class Process:
         """Standard deviation of a trial beside those of other settings in its block."""
         return math.hypot(self.alike, self.own)
 
+    @_one_thread
     def at(self, points: Sequence[Point]) -> tuple[Numbers, Numbers]:
         """Expected values and their standard errors, without block and noise."""
         across = self._signal(points, self.points)
@@ -85,6 +100,7 @@ class Process:
         error: Numbers = np.sqrt(np.maximum(variance, 1e-18))
         return mean, error
 
+    @_one_thread
     def contrast(self, these: Sequence[Point], those: Sequence[Point]) -> tuple[float, float]:
         """Expected mean over `these` less that over `those`, and its standard error."""
         points = [*these, *those]
@@ -102,6 +118,7 @@ class Process:
         return found + _scaled(self._expected(these) - self._middle, self._expected(those) - self._middle)
 
 
+@_one_thread
 def fitted(
     space: Space, points: Sequence[Point], values: Sequence[float], blocks: Sequence[int], expected: Mean = nothing
 ) -> Process:

@@ -6,7 +6,6 @@ import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,17 +55,32 @@ class Space:
 
     def canonical(self, point: Sequence[int]) -> Point:
         """The point with `IGNORED` on every axis that has no effect there."""
-        gone = {other for at, level in enumerate(point) for other in self.ignores.get((at, level), frozenset())}
+        gone = self._without_effect(point)
         return tuple(IGNORED if at in gone else level for at, level in enumerate(point))
+
+    def _without_effect(self, levels: Sequence[int]) -> set[int]:
+        return {other for at, level in enumerate(levels) for other in self.ignores.get((at, level), frozenset())}
 
     def every(self) -> Iterator[Point]:
         """Every point once, in order."""
         seen: set[Point] = set()
-        for levels in product(*(range(len(one.labels)) for one in self.axes)):
+        for levels in self._combinations(()):
             point = self.canonical(levels)
             if point not in seen and self.allowed(point):
                 seen.add(point)
                 yield point
+
+    def _combinations(self, begun: Point) -> Iterator[Point]:
+        """Combinations that begin so, in order. Of an axis without effect there only the first level: a product of all
+        levels can have a million combinations of such axes before the second point.
+        """
+        at = len(begun)
+        if at == len(self.axes):
+            yield begun
+            return
+        without_effect = at in self._without_effect(begun) and not any(own == at for own, _ in self.ignores)
+        for level in range(1 if without_effect else len(self.axes[at].labels)):
+            yield from self._combinations((*begun, level))
 
     def draw(self, by: random.Random) -> Point | None:
         """A random point; None if the rules allow none of many."""

@@ -7,6 +7,7 @@ for twice is a replicate.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -45,10 +46,12 @@ class Grid:
     space: Space
 
     def ask(self, trials: Sequence[TrialPoint], taken: Collection[Point]) -> Point | None:
-        times: dict[Point, int] = dict.fromkeys(self.space.every(), 0)
-        for one in trials:
-            times[one.point] = times.get(one.point, 0) + 1
-        return min((point for point in times if point not in taken), key=lambda point: times[point], default=None)
+        times = Counter(one.point for one in trials)
+        new = (point for point in self.space.every() if point not in times and point not in taken)
+        # A space can be too large to go through; whoever has tried all of it can.
+        return next(new, None) or min(
+            (point for point in self.space.every() if point not in taken), key=lambda point: times[point], default=None
+        )
 
 
 @dataclass(frozen=True)
