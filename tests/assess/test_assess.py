@@ -219,13 +219,14 @@ def limited(device: str, iops: int) -> Iterator[None]:
         group.rmdir()
 
 
+@pytest.mark.alone
 @pytest.mark.skipif(not BLKIO.is_dir(), reason="needs the block throttle of cgroup v1")
 def test_the_margin_of_ext4_on_a_throttled_device_is_that_of_the_throttle(bench: Workbench, need_root: None) -> None:
     """Three in five requests read: 300 reads a second are 500 requests, those of 16.7 guests."""
     device = bench.loop(size=256 << 20)
     bench.run("mkfs.ext4", "-q", device)
     folder = bench.mount(device)
-    bounds = {"read_p99": "250ms", "write_p99": "250ms", "data": "100MiB", "seconds": 8.0}
+    bounds = {"read_p99": "250ms", "write_p99": "250ms", "data": "100MiB", "seconds": 4.0}
     with limited(device, 300):
         found = spindle.assess(folder, "vm-host", guests=8, **bounds)  # type: ignore[arg-type]
     assert found.answer == "yes"

@@ -18,8 +18,8 @@ from spindle import _core
 from spindle.base.numbers import plain
 from spindle.report.terminal.target import sentences, table_of
 from spindle.result.document import decode, encode, schema
-from spindle.result.figures import Stopped
-from spindle.result.record import Level, TargetRecord
+from spindle.result.figures import Interval, Stopped, StreamInterval
+from spindle.result.record import Level, RunRecord, TargetRecord
 from spindle.result.rules import judge
 from spindle.result.search import Bound, TargetSearch
 from spindle.run import latency_search
@@ -82,6 +82,70 @@ class Queue:
         return LoadResult(replace(made, workload=spec), stopped)
 
 
+class Jammed(Queue):
+    """The same, with a queue at the start of each run that lasts `jam_s`: in that time requests take half a second."""
+
+    def __init__(self, jam_s: float) -> None:
+        super().__init__()
+        self.jam_s = jam_s
+        self.ramps: list[float] = []
+
+    def measure(self, resolved: ResolvedWorkload, label: str | None = None) -> LoadResult:
+        found = super().measure(resolved, label)
+        if not any(getattr(each.arrival, "rate_iops", 0.0) for each in resolved.spec.streams):
+            return found
+        spec = resolved.spec
+        length_s, ramp_s = (spec.end.time_ns or 0) / 1e9, spec.ramp_ns / 1e9
+        self.ramps.append(ramp_s)
+        iops, calm = found.record.figures.iops, found.record.figures.mean_latency_ns() or 0.0
+        means = [500 * MS if ramp_s + at < self.jam_s else calm for at in range(round(length_s))]
+        slow = round(iops) * sum(mean > calm for mean in means)
+        counts = [(round(calm), max(1, round(iops * length_s) - slow)), *([(500 * MS, slow)] if slow else [])]
+        seen_latency = latency(calm / 1e6, histogram=_core.histogram_of(counts))
+        series = [
+            Interval(
+                start_ns=at * 10**9,
+                length_ns=10**9,
+                streams=[
+                    StreamInterval(
+                        reads=round(iops), writes=0, read_bytes=0, write_bytes=0, max_latency_ns=round(mean),
+                        read_latency_ns=round(round(iops) * mean), write_latency_ns=0,
+                    )
+                ],
+            )
+            for at, mean in enumerate(means)
+        ]  # fmt: skip
+        made = figures(stream(op(iops, length_s, latency=seen_latency), seconds=length_s), seconds=length_s)
+        return LoadResult(replace(found.record, figures=replace(made, series=series)), found.stopped)
+
+
+class OneRate:
+    """A search of a single point."""
+
+    open_loop = True
+
+    def first(self) -> float:
+        return 100.0
+
+    def higher(self, value: float) -> float | None:
+        return None
+
+    def lower(self, value: float) -> float | None:
+        return None
+
+    def between(self, low: float, high: float) -> float | None:
+        return None
+
+    def at(self, value: float) -> ResolvedWorkload:
+        return resolve("randomio", [*READ_ONLY, ("rate", f"{value:g} IOPS")])
+
+    def label(self, value: float) -> str:
+        return ""
+
+    def keeps_up(self, record: RunRecord) -> bool:
+        return True
+
+
 def run_id(number: int) -> str:
     return f"20260101T000000Z-{number:06x}"
 
@@ -103,6 +167,15 @@ def test_the_largest_depth_that_meets_the_bound_is_found_between_two_tried_depth
     assert held is not None
     assert held.checks[0].high <= 0.01
     assert present(held.checks[0].latency_ns) < 200 * MS
+
+
+@pytest.mark.parametrize(("jam_s", "ramps"), [(0, [0.0]), (2, [0.0, 5.0]), (4, [0.0, 5.0]), (100, [0.0])])
+def test_a_queue_of_the_start_does_not_decide(jam_s: float, ramps: list[float]) -> None:
+    """A queue of 100 s does: no run shows that it ends."""
+    queue = Jammed(jam_s)
+    [point] = latency_search.search_along(queue, OneRate(), parse_bounds(("p99:200ms",)), "rate").search.points
+    assert (point.decision == "held") == (jam_s < 100)
+    assert queue.ramps == ramps
 
 
 def test_a_mean_can_be_bounded() -> None:

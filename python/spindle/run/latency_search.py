@@ -35,6 +35,18 @@ STEP_SECONDS = 5.0
 """Default length of a run."""
 BUSY = 0.90
 """Share of a CPU from which on a worker is the limit, as in the verdict `generator-bound`."""
+CALMER = 2
+"""Most runs with a longer ramp."""
+CALM = 0.5
+"""Latency of the last third of a run, as a share of that of the first third, below which it still falls."""
+FEWEST = 30
+"""Least requests in each third for this comparison."""
+CALMER = 2
+"""Most runs with a longer ramp."""
+CALM = 0.5
+"""Latency in the last third of a run, as a share of that in the first third, below which it still falls."""
+FEWEST = 30
+"""Least requests in each third for this comparison."""
 FIRST_SHARE = 0.5
 CLIMB = 1.25
 DESCENT = 0.25
@@ -323,10 +335,26 @@ class _Course:
         return not record.target.traits.does_io or record.figures.generator.busiest_worker >= BUSY
 
     def _measure(self, value: float) -> TargetPoint | None:
-        """One point, run until it is decided; None: there are no figures."""
+        """One point; None: there are no figures."""
+        asked = self.axis.at(value)
+        found, records = self._decided(value, asked)
+        for _ in range(CALMER):
+            if found is None or found.decision != "failed" or not found.sustained or self._over():
+                break
+            if not self.axis.open_loop or not all(map(latency_falls, records)):
+                break
+            asked = _with_longer_ramp(asked)
+            again, records = self._decided(value, asked)
+            found = again or found
+        if found is not None:
+            self.points[value] = found
+            self.on_point(found)
+        return found
+
+    def _decided(self, value: float, asked: ResolvedWorkload) -> tuple[TargetPoint | None, list[RunRecord]]:
+        """A point, run until it is decided, and its runs."""
         records: list[RunRecord] = []
         found: TargetPoint | None = None
-        asked = self.axis.at(value)
         for number in range(RUNS):
             step = asked.with_overrides([("seed", str(asked.spec.seed + number))]) if number else asked
             again = f", run {number + 1}" if number else ""
@@ -342,10 +370,7 @@ class _Course:
             found = self._point(value, records)
             if found.decision != "undecided":
                 break
-        if found is not None:
-            self.points[value] = found
-            self.on_point(found)
-        return found
+        return found, records
 
     def _point(self, value: float, records: list[RunRecord]) -> TargetPoint:
         served = [record for record in records if not self.axis.open_loop or self.axis.keeps_up(record)]
@@ -377,6 +402,24 @@ class _Course:
             runs=[record.id for record in records],
             requests=requests,
         )
+
+
+def latency_falls(record: RunRecord) -> bool:
+    """True if requests at the end of a run took much less time than those at its beginning."""
+    series = record.figures.series
+    third = len(series) // 3
+    first, last = ([one for interval in part for one in interval.streams] for part in (series[:third], series[-third:]))
+    counts = [sum(one.reads + one.writes for one in part) for part in (first, last)]
+    if third == 0 or min(counts) < FEWEST:
+        return False
+    sums = [sum(one.read_latency_ns + one.write_latency_ns for one in part) for part in (first, last)]
+    return sums[1] / counts[1] < CALM * sums[0] / counts[0]
+
+
+def _with_longer_ramp(asked: ResolvedWorkload) -> ResolvedWorkload:
+    """Twice as long, after a ramp as long as the run with its ramp."""
+    length_s, ramp_s = (ns / 1e9 for ns in (asked.spec.end.time_ns or 0, asked.spec.ramp_ns))
+    return asked.with_overrides([("seconds", f"{2 * length_s:g}"), ("ramp", f"{length_s + ramp_s:g}s")])
 
 
 def _arrivals(spec: Workload, bound: Bound) -> float:
