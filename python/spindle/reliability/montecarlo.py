@@ -107,7 +107,8 @@ def interval(count: int, mean: float, mean_square: float, mean_cube: float) -> t
     def studentized(normal: float) -> float:
         if abs(tilt) < LEAST_TILT:
             return normal
-        return 3 / tilt * (math.cbrt(1 + tilt * (normal - tilt / 6)) - 1)
+        root = float(np.cbrt(1 + tilt * (normal - tilt / 6)))
+        return 3 / tilt * (root - 1)
 
     return mean - error * studentized(Z95), mean - error * studentized(-Z95)
 
