@@ -101,13 +101,13 @@ def interval(count: int, mean: float, mean_square: float, mean_cube: float) -> t
     if variance <= 0:
         return mean, mean
     error = math.sqrt(variance / count)
-    skewness = (mean_cube - 3 * mean * mean_square + 2 * mean**3) / variance**1.5
+    skewness: float = (mean_cube - 3 * mean * mean_square + 2 * mean**3) / variance**1.5
     tilt = skewness / math.sqrt(count)
 
     def studentized(normal: float) -> float:
         if abs(tilt) < LEAST_TILT:
             return normal
-        root = float(np.cbrt(1 + tilt * (normal - tilt / 6)))
+        root = math.cbrt(1 + tilt * (normal - tilt / 6))
         return 3 / tilt * (root - 1)
 
     return mean - error * studentized(Z95), mean - error * studentized(-Z95)
