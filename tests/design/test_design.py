@@ -191,6 +191,15 @@ def test_commands_and_machine_file_are_of_the_recommendation(found: spindle.Desi
     assert f'model = "{array.drive}"\ncount = {array.drives}\n' in found.machine()
 
 
+def test_a_closed_loop_is_not_tried_with_more_load(prices: Path) -> None:
+    """It asks for as much as it gets: the answer would always be that it still meets the need."""
+    need = 'usable = "100GB"\n[limits]\nbays = 2\n[space]\nlevels = ["raid1"]\nregions = ["100%"]\n'
+    need += 'schedulers = ["none"]\nspares = [0]\n[[load]]\nworkers = 4\nsize = "8KiB"\nleast_iops = 100\n'
+    found = spindle.design(need, prices)
+    assert [broken.condition for broken in found.breaks] == ["drives 10 % slower"]
+    assert found.headroom is None
+
+
 def test_an_impossible_need_says_which_bound_and_by_how_much(prices: Path, tmp_path: Path) -> None:
     need = tmp_path / "need.toml"
     need.write_text(NEED.replace("bays = 8", "bays = 8\nbudget = 200"))

@@ -216,10 +216,10 @@ class Designer:
 
     def _breaks(self, best: Machine) -> Iterator[answers.Break]:
         self.watch.step("what would break it")
-        for condition, factor, slower in (
-            (f"load x {MORE_LOAD:g}", MORE_LOAD, 1.0),
-            (f"drives {100 * (SLOWER - 1):.0f} % slower", 1.0, SLOWER),
-        ):
+        conditions = [(f"drives {100 * (SLOWER - 1):.0f} % slower", 1.0, SLOWER)]
+        if any(load.rate_iops for load in self.requirement.loads):  # a closed loop asks for as much as it gets
+            conditions.insert(0, (f"load x {MORE_LOAD:g}", MORE_LOAD, 1.0))
+        for condition, factor, slower in conditions:
             broken = [bound_words(one) for one in self._broken(best, factor, slower)]
             yield answers.Break(condition=condition, broken=broken)
         growth = self.requirement.growth
