@@ -140,7 +140,7 @@ def test_hot_places_get_an_array_with_their_share_of_space_and_requests() -> Non
 
 
 def test_hot_data_on_flash_and_the_rest_on_disks_where_that_is_cheapest() -> None:
-    """Of 10 TB, disks alone need many drives for the rate, flash alone many for the space."""
+    """Disks alone need many drives for the rate, flash alone many for 10 TB."""
     need = requirement_of(
         HOT.replace("[growth]", '[space]\nlevels = ["raid5", "raid1"]\nchunks = ["64KiB"]\nregions = ["100%"]\n'
         'spares = [0]\nschedulers = ["none"]\n[growth]').replace("1000 IOPS", "800 IOPS").replace("80%", "95%"),

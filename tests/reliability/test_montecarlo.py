@@ -51,7 +51,7 @@ def test_the_interval_of_skewed_weights_misses_on_both_sides_alike() -> None:
 
 
 def test_the_interval_without_skewness_is_the_usual_one() -> None:
-    """Of -1 and 1, as often as each other."""
+    """A sample of -1 and 1, as often as each other, and one of equal numbers."""
     assert interval(100, 0.0, 1.0, 0.0) == pytest.approx((-0.1959964, 0.1959964))
     assert interval(100, 2.0, 4.0, 8.0) == (2.0, 2.0), "equal numbers"
 
