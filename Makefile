@@ -163,10 +163,10 @@ bench-tune-blkio: setup ## a search on a loop device whose blkio limit stands fo
 bench-fleet: setup $(VENV)/built $(AGENT) ## kills of agent, ssh and `spindle fleet` at 200 random points (root): ARGS are passed on
 	$(BIN)/python benches/fleet.py $(ARGS)
 
-bench-reliability: $(VENV)/built ## reliability of arrays: closed forms, chain and Monte Carlo against each other (4 CPU minutes): ARGS are passed on
+bench-reliability: $(VENV)/built ## reliability of arrays: closed forms, chain and Monte Carlo against each other (2 CPU minutes): ARGS are passed on
 	$(BIN)/python benches/reliability.py $(ARGS)
 
-bench-design: $(VENV)/built ## the search of `spindle design` against every design of a small space, its formulas against simulations, their speed (an hour of CPU time with 40 needs): ARGS are passed on
+bench-design: $(VENV)/built ## the search of `spindle design` against every cheaper design of a space of 23 880, its formulas against simulations, their speed (`truth` takes 7 minutes): ARGS are passed on
 	$(BIN)/python benches/design.py $(ARGS)
 
 bench-assess: $(VENV)/built ## answers and margins of `assess` on modelled machines of known ability: ARGS are passed on

@@ -22,11 +22,13 @@ WITHIN, INSIDE, RARE_WITHIN, RARE_S = 0.01, 0.93, 0.2, 10.0
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--cases", type=int, default=400, help="random arrays")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--cases", type=int, default=200, help="random arrays for each seed")
+    parser.add_argument("--seed", type=int, default=1, help="the first seed")
+    parser.add_argument("--seeds", type=int, default=5, help="number of seeds")
     parser.add_argument("--lives", type=int, default=20_000, help="lives of each")
     options = parser.parse_args()
-    return max(textbook(), agreement(options.cases, options.seed, options.lives), rare())
+    seeds = range(options.seed, options.seed + options.seeds)
+    return max(textbook(), *[agreement(options.cases, seed, options.lives) for seed in seeds], rare())
 
 
 def textbook() -> int:
@@ -50,7 +52,7 @@ def agreement(count: int, seed: int, lives: int) -> int:
     share = inside / count
     print(
         f"Monte Carlo: the chain is inside the 95 % interval in {inside} of {count} random arrays "
-        f"({100 * share:.1f} %, goal {100 * INSIDE:.0f} %)"
+        f"of seed {seed} ({100 * share:.1f} %, goal {100 * INSIDE:.0f} %)"
     )
     print(
         f"  half of the interval is {100 * widths[count // 2]:.1f} % of the probability in the median; "

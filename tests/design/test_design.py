@@ -10,12 +10,13 @@ import pytest
 
 import spindle
 from spindle.design.drives import candidates
-from spindle.design.loads import volumes
+from spindle.design.loads import separable, volumes
 from spindle.design.prices import Prices
 from spindle.design.reading import requirement_of
-from spindle.design.search import VolumeSearch
+from spindle.design.requirement import State
+from spindle.design.search import Confirmed, VolumeSearch
 from spindle.design.space import grid
-from spindle.design.trial import MEDIUM, Effort, Simulator
+from spindle.design.trial import MEDIUM, SHORT, Effort, Simulator
 from spindle.run.watch import SilentWatch
 from tests.program import spindle as program
 
@@ -86,6 +87,81 @@ def test_no_cheaper_design_of_the_space_meets_the_need(found: spindle.Design) ->
     assert any(not outcome.meets for outcome in outcomes), "a need that everything meets tests nothing"
 
 
+def test_a_level_that_fails_degraded_does_not_keep_others_from_their_turn() -> None:
+    """Three copies on seven drives are fastest while whole, and too slow with a missing one; two copies meet both."""
+    need = requirement_of(
+        'usable = "0.91TB"\n[limits]\nbays = 8\n[space]\nlevels = ["raid10 n2", "raid10 n3"]\nspares = [0]\n'
+        'regions = ["50%"]\n[[load]]\nrate = "453 IOPS"\nmix = "65/35"\nsize = "4KiB"\np99 = "54ms"\n'
+        'degraded = { p99 = "108ms" }\n',
+        "need",
+    )
+    drives = candidates(Prices({"WD10EACS": 37.0}, "", ""), (), need.space.regions, True)
+    final = Effort(15_000, 1, (State.WHOLE, State.DEGRADED))
+    simulator, volume = Simulator(), volumes(need, ())[0]
+    search = VolumeSearch(need, volume, drives, simulator, SilentWatch(), final=final)
+    of = grid(need, drives)
+    rows = [row for row in range(len(of)) if of.count[row] == 7]
+    short = simulator.evaluate([of.design(row) for row in rows], volume, SHORT, 1.0, 1)
+    fastest = of.design(rows[min(range(len(rows)), key=lambda at: short[at].share)])
+    assert fastest.scheme.name == "raid10 n3"
+    assert not simulator.evaluate([fastest], volume, final, 1.0, 1001)[0].meets
+    best = search.cheapest()
+    assert best is not None
+    assert (best.design.drives, best.design.scheme.name) == (7, "raid10 n2")
+
+
+HOT = """
+usable = "10TB"
+[growth]
+capacity = "100%"
+years = 1
+[[load]]
+name = "queries"
+rate = "1000 IOPS"
+pattern = "hot-set"
+hot_space = "10%"
+hot_access = "80%"
+hot = "apart"
+p99 = "40ms"
+"""
+
+
+def test_hot_places_get_an_array_with_their_share_of_space_and_requests() -> None:
+    need = requirement_of(HOT, "need")
+    assert separable(need) == ["queries-hot"]
+    (together,) = volumes(need, ())
+    assert (together.needed_bytes, together.loads) == (20 * 10**12, need.loads)
+    rest, hot = volumes(need, ["queries-hot"])
+    assert (rest.name, rest.needed_bytes) == ("data", 18 * 10**12)
+    assert (hot.name, hot.needed_bytes) == ("queries-hot", 2 * 10**12)
+    assert [load.rate_iops for volume in (rest, hot) for load in volume.loads] == pytest.approx([200, 800])
+    assert all(load.bounds == need.loads[0].bounds for volume in (rest, hot) for load in volume.loads)
+    assert all(load.parsed()[0]["pattern"] == {"kind": "uniform"} for volume in (rest, hot) for load in volume.loads)
+
+
+def test_hot_data_on_flash_and_the_rest_on_disks_where_that_is_cheapest() -> None:
+    """Disks alone need many drives for the rate, flash alone many for 10 TB."""
+    need = requirement_of(
+        HOT.replace("[growth]", '[space]\nlevels = ["raid5", "raid1"]\nchunks = ["64KiB"]\nregions = ["100%"]\n'
+        'spares = [0]\nschedulers = ["none"]\n[growth]').replace("1000 IOPS", "800 IOPS").replace("80%", "95%"),
+        "need",
+    )  # fmt: skip
+    prices = Prices({"ST18000NM000J": 300.0, "PM893-960GB": 150.0}, "", "")
+    drives = candidates(prices, (), need.space.regions, False)
+    simulator, final = Simulator(), Effort(4000, 1)
+
+    def cheapest(apart: list[str]) -> list[Confirmed]:
+        found = [
+            VolumeSearch(need, volume, drives, simulator, SilentWatch(), final).cheapest()
+            for volume in volumes(need, apart)
+        ]
+        return [one for one in found if one is not None]
+
+    together, tiers = cheapest([]), cheapest(["queries-hot"])
+    assert [one.design.is_flash for one in tiers] == [False, True]
+    assert sum(one.cost for one in tiers) < min(one.cost for one in together)
+
+
 def test_the_front_has_no_design_that_another_one_beats(found: spindle.Design) -> None:
     points = [(one.cost, one.bound_share or 0.0, one.yearly_loss, one.watts) for one in found.front]
     for point in points:
@@ -113,6 +189,15 @@ def test_commands_and_machine_file_are_of_the_recommendation(found: spindle.Desi
     assert "mkfs.xfs -d su=64k,sw=" in text
     assert "scheduler=mq-deadline" in text
     assert f'model = "{array.drive}"\ncount = {array.drives}\n' in found.machine()
+
+
+def test_a_closed_loop_is_not_tried_with_more_load(prices: Path) -> None:
+    """It asks for as much as it gets: the answer would always be that it still meets the need."""
+    need = 'usable = "100GB"\n[limits]\nbays = 2\n[space]\nlevels = ["raid1"]\nregions = ["100%"]\n'
+    need += 'schedulers = ["none"]\nspares = [0]\n[[load]]\nworkers = 4\nsize = "8KiB"\nleast_iops = 100\n'
+    found = spindle.design(need, prices)
+    assert [broken.condition for broken in found.breaks] == ["drives 10 % slower"]
+    assert found.headroom is None
 
 
 def test_an_impossible_need_says_which_bound_and_by_how_much(prices: Path, tmp_path: Path) -> None:

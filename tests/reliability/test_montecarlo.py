@@ -1,15 +1,16 @@
-"""The Monte Carlo simulation agrees with the chain; `make bench-reliability` does it for 200 random arrays."""
+"""The Monte Carlo simulation agrees with the chain; `make bench-reliability` does it for 1000 random arrays."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from spindle.reliability.cases import random_cases
 from spindle.reliability.group import Group
 from spindle.reliability.loss import loss, yearly_loss
-from spindle.reliability.montecarlo import Estimate, estimate
+from spindle.reliability.montecarlo import Estimate, estimate, interval
 
 
 def array(**changes: Any) -> Group:
@@ -33,6 +34,26 @@ def test_a_billionth_a_year_is_estimated_to_20_percent() -> None:
     found = estimate(group, within=0.2)
     assert found.relative_error <= 0.2
     assert found.probability == pytest.approx(exact, rel=0.3)
+
+
+def test_the_interval_of_skewed_weights_misses_on_both_sides_alike() -> None:
+    """Samples of 100 exponential numbers: the symmetric interval is too low three times as often as too high."""
+    count = 100
+    draws = np.random.default_rng(1).exponential(size=(20_000, count))
+    means, squares, cubes = ((draws**power).mean(axis=1).tolist() for power in (1, 2, 3))
+    ends = np.array([interval(count, *each) for each in zip(means, squares, cubes, strict=True)])
+    half = 1.96 * draws.std(axis=1) / np.sqrt(count)
+    low, high = (ends[:, 1] < 1).mean(), (ends[:, 0] > 1).mean()
+    usual_low, usual_high = (means + half < 1).mean(), (means - half > 1).mean()
+    assert usual_low > 3 * usual_high
+    assert low == pytest.approx(high, abs=0.01)
+    assert low + high < usual_low + usual_high
+
+
+def test_the_interval_without_skewness_is_the_usual_one() -> None:
+    """A sample of -1 and 1, as often as each other, and one of equal numbers."""
+    assert interval(100, 0.0, 1.0, 0.0) == pytest.approx((-0.1959964, 0.1959964))
+    assert interval(100, 2.0, 4.0, 8.0) == (2.0, 2.0), "equal numbers"
 
 
 def test_both_causes_agree_with_the_chain() -> None:

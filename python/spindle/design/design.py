@@ -17,7 +17,7 @@ from spindle.design.changes import Change, changes
 from spindle.design.commands import Built, commands
 from spindle.design.drives import candidates
 from spindle.design.front import front
-from spindle.design.loads import Volume, volumes
+from spindle.design.loads import Volume, separable, volumes
 from spindle.design.prices import Prices
 from spindle.design.requirement import Requirement, State
 from spindle.design.search import Confirmed, Missed, VolumeSearch
@@ -216,10 +216,10 @@ class Designer:
 
     def _breaks(self, best: Machine) -> Iterator[answers.Break]:
         self.watch.step("what would break it")
-        for condition, factor, slower in (
-            (f"load x {MORE_LOAD:g}", MORE_LOAD, 1.0),
-            (f"drives {100 * (SLOWER - 1):.0f} % slower", 1.0, SLOWER),
-        ):
+        conditions = [(f"drives {100 * (SLOWER - 1):.0f} % slower", 1.0, SLOWER)]
+        if any(load.rate_iops for load in self.requirement.loads):  # a closed loop asks for as much as it gets
+            conditions.insert(0, (f"load x {MORE_LOAD:g}", MORE_LOAD, 1.0))
+        for condition, factor, slower in conditions:
             broken = [bound_words(one) for one in self._broken(best, factor, slower)]
             yield answers.Break(condition=condition, broken=broken)
         growth = self.requirement.growth
@@ -330,8 +330,8 @@ def _is_only_bounded(requirement: Requirement) -> bool:
 
 
 def _apart(requirement: Requirement) -> list[tuple[str, ...]]:
-    """The sets of loads that get arrays of their own."""
-    names = [load.name for load in requirement.loads if load.apart_bytes is not None]
+    """The sets of arrays besides that of the data."""
+    names = separable(requirement)
     return [tuple(some) for count in range(len(names) + 1) for some in itertools.combinations(names, count)]
 
 

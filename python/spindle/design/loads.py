@@ -56,17 +56,38 @@ class Volume:
         return any(stream["mix"]["write"] > 0 for load in self.loads for stream in load.parsed())
 
 
+def separable(requirement: Requirement) -> list[str]:
+    """Names of the arrays that a machine may have besides that of the data."""
+    whole = [load.name for load in requirement.loads if load.apart_bytes is not None]
+    return whole + [hot_name(load) for load in requirement.loads if load.may_split]
+
+
+def hot_name(load: Load) -> str:
+    """Name of the array for the hot places of a load."""
+    return f"{load.name}-hot"
+
+
 def volumes(requirement: Requirement, apart: Sequence[str]) -> list[Volume]:
-    """The arrays of a machine in which the loads named `apart` have arrays of their own. The others share one, with
-    the space of those that could be apart and are not."""
-    shared = [load for load in requirement.loads if load.name not in apart]
+    """The arrays of a machine in which those named `apart` are arrays of their own (`separable`). All else shares one,
+    with the space of those that could be apart and are not."""
     factor = requirement.growth.capacity_factor
-    extra = sum(load.apart_bytes or 0 for load in shared)
-    found = [Volume("data", tuple(shared), requirement.needed_bytes + round(extra * factor))]
+    shared: list[Load] = []
+    own: list[Volume] = []
+    extra, moved = 0, 0.0
     for load in requirement.loads:
         if load.name in apart:
-            found.append(Volume(load.name, (load,), round((load.apart_bytes or 0) * factor)))
-    return found
+            own.append(Volume(load.name, (load,), round((load.apart_bytes or 0) * factor)))
+        elif hot_name(load) in apart:
+            space, access = load.hot
+            size = requirement.needed_bytes * space
+            own.append(Volume(hot_name(load), (load.split(hot_name(load), access),), round(size)))
+            shared.append(load.split(load.name, 1 - access))
+            moved += size
+        else:
+            shared.append(load)
+            extra += load.apart_bytes or 0
+    needed = requirement.needed_bytes - round(moved) + round(extra * factor)
+    return [Volume("data", tuple(shared), needed), *own]
 
 
 def workload(loads: Sequence[Load], seconds: float, seed: int, factor: float = 1.0) -> _core.Workload:

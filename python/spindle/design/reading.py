@@ -81,8 +81,10 @@ def _requirement(root: Table) -> Requirement:
     for at, load in enumerate(loads):
         if load.name in [other.name for other in loads[:at]]:
             tables[at].fail("name", f"there are two loads `{load.name}`; give each a name of its own")
-    if sum(load.apart_bytes is not None for load in loads) > MOST_APART:
-        root.fail("load", f"at most {MOST_APART} loads may have `apart`")
+    if sum((load.apart_bytes is not None) + load.may_split for load in loads) > MOST_APART:
+        root.fail("load", f"at most {MOST_APART} loads may have `apart` or `hot`")
+    if sum(load.hot[0] for load in loads if load.may_split) >= 1:
+        root.fail("load", "the hot places of all loads are all places; make `hot_space` smaller")
     if all(load.apart_bytes is not None for load in loads):
         root.fail("load", "every load is `apart`; one must stay on the data's array")
     return Requirement(
@@ -195,8 +197,11 @@ def _load(table: Table, number: int, count: int) -> Load:
     least_iops, least_bytes = _number(table, "least_iops", 0, 1e9), _size(table, "least_throughput", "MB/s")
     apart = _size(table, "apart")
     period = table.word("period")
-    table.finish()
+    hot = table.choice("hot", ("apart",), "")
     streams = _streams(resolved, name)
+    if hot:
+        _check_split(table, streams, apart)
+    table.finish()
     if (least_iops or least_bytes) and all(of["arrival"]["kind"] == "open" for of in streams):
         table.fail("least_iops" if least_iops else "least_throughput", "the load has a rate, which is required anyway")
     return Load(
@@ -208,7 +213,21 @@ def _load(table: Table, number: int, count: int) -> Load:
         least_bytes_per_s=least_bytes,
         period=period,
         apart_bytes=apart,
+        may_split=bool(hot),
     )
+
+
+def _check_split(table: Table, streams: list[dict[str, Any]], apart: int | None) -> None:
+    """Refuse `hot` where the two parts of the load are not known."""
+    patterns = [stream["pattern"] for stream in streams]
+    if any(pattern["kind"] != "hot-set" or pattern != patterns[0] for pattern in patterns):
+        table.fail("hot", 'needs pattern = "hot-set", whose `hot_space` and `hot_access` say what is hot')
+    if any(stream["arrival"]["kind"] != "open" for stream in streams):
+        table.fail("hot", "needs a load with a `rate`; workers that wait for both arrays cannot be split")
+    if any(stream["files"] is not None for stream in streams):
+        table.fail("hot", "is for loads on the array itself; files are not split")
+    if apart is not None:
+        table.fail("hot", "the load is `apart` already; give it one of both")
 
 
 def _resolved(table: Table) -> ResolvedWorkload:

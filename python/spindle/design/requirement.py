@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -40,6 +40,22 @@ class Load:
     """Time of day at which it runs; None: always."""
     apart_bytes: int | None = None
     """Size of an array of its own that it may get; None: it may not."""
+    may_split: bool = False
+    """True if its hot places may get an array of their own."""
+
+    @property
+    def hot(self) -> tuple[float, float]:
+        """Shares of the places that are hot and of the requests that go there; of loads that may be split."""
+        pattern = self.parsed()[0]["pattern"]
+        return float(pattern["space"]), float(pattern["access"])
+
+    def split(self, name: str, share: float) -> Load:
+        """The part with `share` of its requests, even over its places."""
+        streams = self.parsed()
+        for stream in streams:
+            stream["pattern"] = {"kind": "uniform"}
+            stream["arrival"]["rate_iops"] *= share
+        return replace(self, name=name, streams=json.dumps(streams), may_split=False)
 
     def parsed(self) -> list[dict[str, Any]]:
         """Its streams."""

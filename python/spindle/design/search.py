@@ -19,20 +19,21 @@ from spindle.design.front import front
 from spindle.design.loads import Volume
 from spindle.design.loss import yearly_loss
 from spindle.design.nets import MARGIN, Need, array_group, closed_needs, predicted_share, rough_losses
-from spindle.design.requirement import Requirement
+from spindle.design.requirement import Requirement, State
 from spindle.design.space import ArrayDesign, Floats, Grid, grid
 from spindle.design.trial import LONG, SHORT, Effort, Outcome, Simulator
 from spindle.run.watch import Watch
 
-HEADS = 6
+HEADS = 8
 """Levels and regions of one cost that run in its first heat."""
-FAMILIES = 2
-"""The best of them, whose chunks and schedulers run in the second heat."""
+CLOSE = 1.3
+"""Those within this factor of the best of them, whose chunks and schedulers run in the second heat: chance and the
+chunk may turn the order."""
 HOPELESS = 1.5
 """A cost is given up if its first heat misses the bounds by this factor: chunk and scheduler change less."""
-NEARLY = 1.05
+NEARLY = 1.1
 """A short run is noisy: a design that misses a bound by no more may still be confirmed."""
-CONFIRMED = 2
+CONFIRMED = 12
 """Designs of one cost that get a confirming run before the cost is given up."""
 SPEEDS = (20_000_000, 50_000_000, 100_000_000, 200_000_000)
 """Values of `sync_speed_min` that are tried where the rebuild is too slow, bytes/s."""
@@ -155,15 +156,29 @@ class VolumeSearch:
         best = min(outcome.share for _, _, outcome in ran)
         if best > HOPELESS:
             return None
-        families = [_family(self._grid, row) for _, row, _ in sorted(ran, key=lambda one: (one[0], one[1]))][:FAMILIES]
-        rest = [row for row in rows if _family(self._grid, row) in families and row not in heads]
-        ran += self._run(rest)
-        ran.sort(key=lambda one: (one[0], one[1]))
-        hopeful = [row for share, row, _ in ran if share <= NEARLY][:CONFIRMED]
-        for row in hopeful:
+        families = {_family(self._grid, row) for share, row, _ in ran if share <= CLOSE * best}
+        ran += self._run([row for row in rows if _family(self._grid, row) in families and row not in heads])
+        for row in self._hopeful(ran)[:CONFIRMED]:
             if confirmed := self.confirm([row]):
                 return confirmed[0]
         return None
+
+    def _hopeful(self, ran: Sequence[tuple[float, np.intp, Outcome]]) -> list[np.intp]:
+        """Rows that may be confirmed: the best of each family, then the second of each ... The members of a family are
+        alike, so one that breaks a bound of the degraded array must not keep other families from their turn. Of equal
+        figures (two schedulers on a queue that is never long) only the first counts."""
+        turns: dict[tuple[int, ...], int] = {}
+        seen = set()
+        found = []
+        for share, row, outcome in sorted(ran, key=lambda one: (one[0], one[1])):
+            family = _family(self._grid, row)
+            figures = (family, *((figure.iops, figure.latency_ns["mean"]) for figure in outcome.figures))
+            if share > NEARLY or figures in seen:
+                continue
+            seen.add(figures)
+            turns[family] = turns.get(family, 0) + 1
+            found.append((turns[family], share, row))
+        return [row for *_, row in sorted(found)]
 
     def _heads(self, rows: NDArray[np.intp]) -> list[np.intp]:
         """The most promising row of each family, at most `HEADS`."""
@@ -200,8 +215,15 @@ class VolumeSearch:
         return found
 
     def _confirming(self, designs: Sequence[ArrayDesign]) -> list[Outcome]:
+        """The confirming runs. A design that breaks a bound in the first of them has no other."""
+        first = self._evaluate(designs, replace(self.final, seeds=1, states=(State.WHOLE,)))
+        left = [design for design, outcome in zip(designs, first, strict=True) if outcome.meets]
+        all_runs = dict(zip(left, self._evaluate(left, self.final), strict=True))
+        return [all_runs.get(design, outcome) for design, outcome in zip(designs, first, strict=True)]
+
+    def _evaluate(self, designs: Sequence[ArrayDesign], effort: Effort) -> list[Outcome]:
         seed = self.requirement.seed + 1000
-        return self.simulator.evaluate(designs, self.volume, self.final, self.rate_factor, seed)
+        return self.simulator.evaluate(designs, self.volume, effort, self.rate_factor, seed)
 
     def _is_safe(self, row: np.intp, outcome: Outcome) -> bool:
         """True if the rebuild is fast enough, and with its time a loss rare enough."""

@@ -57,6 +57,9 @@ def _load(of: Requirement, load: Load) -> Iterator[str]:
         yield f"in the {load.period}"
     if load.apart_bytes is not None:
         yield f"{units.si_size(load.apart_bytes)}, on the same or an own array"
+    if load.may_split:
+        space, access = load.hot
+        yield f"{100 * access:.3g} % of it to {100 * space:.3g} % of the space, on the same or an own array"
 
 
 def bound_words(broken: Broken) -> str:

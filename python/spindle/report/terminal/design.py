@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from spindle.base import units
+from spindle.base.words import counted
 from spindle.design.answer import DesignAnswer, LoadFigure, MachineAnswer, MissedNeed, NeedEffect
 from spindle.design.design import MOST_HEADROOM
 from spindle.report.terminal.style import Style
@@ -54,7 +55,7 @@ def loss_words(probability: float) -> str:
 
 def _recommendation(found: DesignAnswer, best: MachineAnswer, style: Style) -> Iterator[str]:
     price = money(best.cost, found.currency)
-    yield from style.headline(f"Cheapest: {price}, {best.bays} drives, {best.watts:.0f} W")
+    yield from style.headline(f"Cheapest: {price}, {counted(best.bays, 'drive')}, {best.watts:.0f} W")
     for array in best.arrays:
         chunk = f"chunk {units.kib(array.chunk)}, " if array.chunk else ""
         name = f"{array.name}: " if len(best.arrays) > 1 else ""
