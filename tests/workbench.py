@@ -18,7 +18,7 @@ from tests.queue import Queue
 
 PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
 LOOPS = f"{tempfile.gettempdir()}/spindle-test-loops"
-"""Whoever locks this file alone sets up loop devices."""
+"""The lock under which loop devices are set up."""
 NEW_LOOP = ("flock", LOOPS, "losetup", "--find", "--show")
 """One after another: losetup opens a free device for writing before it knows that another process has taken it."""
 MIB = 1 << 20
@@ -33,7 +33,7 @@ def no_new_loops() -> Iterator[None]:
 
 
 def mounted_devices() -> set[str]:
-    """What is mounted now. (A text has /dev/loop1 within /dev/loop15.)"""
+    """The devices that are mounted now. (A text has /dev/loop1 within /dev/loop15.)"""
     return {line.split()[0] for line in Path("/proc/mounts").read_text().splitlines()}
 
 

@@ -100,8 +100,8 @@ def _check_script() -> None:
         return  # not a file of source
     if "__name__" not in text:
         raise Usage(
-            f'`workers=`: each worker imports {Path(script).name}; write `if __name__ == "__main__":` above its calls of '
-            "spindle"
+            f'`workers=`: each worker imports {Path(script).name}; write `if __name__ == "__main__":` above its calls '
+            "of spindle"
         )
 
 

@@ -16,7 +16,7 @@ from spindle.base.words import listed
 from spindle.run.errors import Usage
 
 Name = str | os.PathLike[str]
-"""Of a file, a device or something that has a name in the catalogue."""
+"""The name of a file, a device or an entry of the catalogue."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
