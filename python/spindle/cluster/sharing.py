@@ -91,9 +91,10 @@ def _has_pages() -> bool:
 def _check_script() -> None:
     """Worker processes import the running script first (multiprocessing's `spawn`): one that never asks for its
     `__name__` would begin again in each of them. Raises Usage."""
-    script = getattr(sys.modules.get("__main__"), "__file__", None)
-    if script is None:
-        return  # typed, or in a notebook
+    main = sys.modules["__main__"]
+    script = getattr(main, "__file__", None)
+    if script is None or (main.__spec__ is not None and main.__spec__.name.endswith("__main__")):
+        return  # typed, in a notebook, or the main module of a package, which is not imported again
     try:
         text = Path(script).read_text()
     except (OSError, UnicodeDecodeError):
