@@ -128,3 +128,15 @@ def test_a_cluster_with_tls_gives_the_same_bytes_and_its_end_is_one_line(tmp_pat
         again = spindle(*DESIGN, "--cluster", address, *mine)
     assert again.out == whole.out
     assert rows(cache) == 0
+
+
+def test_a_script_that_would_begin_again_in_each_worker_is_refused(tmp_path: Path) -> None:
+    call = "import spindle\n{}spindle.design('need.toml', prices='prices.csv', workers=2)\n"
+    script = tmp_path / "script.py"
+    script.write_text(call.format(""))
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].endswith(
+        '`workers=`: each worker imports script.py; write `if __name__ == "__main__":` above its calls of spindle'
+    )
+    assert done.stderr.count("Traceback") == 1

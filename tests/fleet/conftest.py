@@ -75,7 +75,7 @@ class Hosts:
         if not key.exists():
             run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key)
         run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", host_key)
-        address, ours = f"10.231.{number}.2", f"10.231.{number}.1"
+        address, ours = addresses(number)
         namespace, link = f"spindle-{os.getpid()}-{name}", f"spin{os.getpid()}.{number}"
         run("ip", "netns", "add", namespace)
         run("ip", "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", namespace)
@@ -116,6 +116,14 @@ class Hosts:
                 subprocess.run(["kill", "-9", number], capture_output=True, check=False)
             host.sshd.wait()
             subprocess.run(["ip", "netns", "del", host.namespace], check=False)
+
+
+def addresses(number: int) -> tuple[str, str]:
+    """The host's and ours, in a network of four addresses among those for benchmarks (RFC 2544): another process that
+    makes hosts at the same time has others."""
+    place = (os.getpid() * 8 + number) % (1 << 15) * 4
+    first = (198 << 24) + (18 << 16) + place
+    return tuple(".".join(str((first + one) >> shift & 255) for shift in (24, 16, 8, 0)) for one in (2, 1))  # type: ignore[return-value]
 
 
 def run(*command: str | Path) -> None:

@@ -131,6 +131,8 @@ def test_text_has_enough_contrast_in_light_and_dark(page: Any, scheme: str) -> N
 def test_it_fits_a_telephone_and_prints(page: Any) -> None:
     page.set_viewport_size({"width": 390, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    widest = "all => Math.max(...all.map(each => each.getBoundingClientRect().right))"
+    assert page.eval_on_selector_all("caption", widest) <= 390
     page.set_viewport_size({"width": 1200, "height": 900})
     paper = page.pdf(format="A4")
     assert paper.startswith(b"%PDF")

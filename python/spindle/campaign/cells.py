@@ -11,7 +11,7 @@ from typing import TypeVar, cast
 
 from spindle import _core
 from spindle.campaign.pairwise import covering
-from spindle.campaign.plan import FactorLevel, Kind, Plan, Settings
+from spindle.campaign.plan import HOST, FactorLevel, Kind, Plan, Settings
 from spindle.run.errors import Usage
 
 T = TypeVar("T")
@@ -37,6 +37,11 @@ class Cell:
         return key_of(self.levels)
 
     @property
+    def without_host(self) -> str:
+        """The key that the cells of all hosts share."""
+        return key_of({name: label for name, label in self.levels.items() if name != HOST})
+
+    @property
     def label(self) -> str:
         """`bfq`, the level alone if one factor is varied; else as `key`."""
         return next(iter(self.levels.values())) if len(self.levels) == 1 else self.key
@@ -58,7 +63,10 @@ def cells_of(plan: Plan) -> list[Cell]:
         found.setdefault(key_of(levels), levels)
     if not found:
         raise Usage(f"{plan.source}: no combination is left: `exclude` removes all")
-    return [Cell(number, levels, _settings(plan, levels)) for number, levels in enumerate(found.values())]
+    settings = [(levels, _settings(plan, levels)) for levels in found.values()]
+    if plan.hosts:
+        settings = [({**levels, HOST: one.name}, always) for levels, always in settings for one in plan.hosts]
+    return [Cell(number, levels, always) for number, (levels, always) in enumerate(settings)]
 
 
 def cell_of(plan: Plan, labels: Mapping[str, str]) -> Cell:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,14 +18,15 @@ from spindle.campaign import leftovers, order
 from spindle.campaign.adaptive import LOOKING, STAGE, SearchSchedule, Stage, Step
 from spindle.campaign.ahead import Lookahead, ahead
 from spindle.campaign.cells import Cell, cell_of, cells_of, key_of, start_of
+from spindle.campaign.hosts import Crew, HostTrial, OnHost, described, on_hosts, stored_hosts
 from spindle.campaign.leftovers import RemovalFailed
 from spindle.campaign.order import Schedule
-from spindle.campaign.plan import Limit, Plan
+from spindle.campaign.plan import HOST, Limit, Plan
 from spindle.campaign.prepare import ReadyCell, Sources, prepare
 from spindle.campaign.prior import prior_of, stored_of
 from spindle.campaign.scratch import check_tools
 from spindle.campaign.source import read_plan
-from spindle.campaign.trial import SettingNotInForce, TrialResult, workshop
+from spindle.campaign.trial import SettingNotInForce, TrialResult, seeded, workshop
 from spindle.cluster.choice import HERE, Choice
 from spindle.host.errors import DeviceHeld as HeldByOthers
 from spindle.host.errors import Refusal, TargetError, WrongTarget
@@ -46,6 +47,8 @@ from spindle.run.watch import Watch
 from spindle.stats.metric import main_metrics, value, values
 from spindle.store import Campaign, CampaignHold, PlannedTrial, Store, StoreUsage, Trial
 
+LOST = "lost"
+"""Key of the hosts that were lost in the last call, in the detail of a campaign."""
 OVERHEAD_S = 2.5
 """Extra time of a trial on a real target: sync, the check of the machine, calibration, the store."""
 
@@ -61,6 +64,8 @@ class RunOptions:
     """Modelled machines: trials computed at the same time."""
     where: Choice = HERE
     """Modelled machines: where trials are computed."""
+    crew: Crew | None = None
+    """The hosts of a plan that has hosts."""
 
     def __post_init__(self) -> None:
         if self.jobs > 1 and not self.where.is_here:
@@ -132,6 +137,7 @@ def begin(ready: CheckedPlan, store: Store, name: str | None = None) -> Campaign
         "source": plan.source,
         "assignments": list(plan.assignments),
         "sources": ready.sources.texts,
+        **described(plan),
         "screened": stored_of(ready.search.prior) if plan.search is not None else None,
     }
     return store.campaigns.create(
@@ -160,6 +166,7 @@ def reopened(campaign: Campaign, store: Store) -> CheckedPlan:
     detail = campaign.detail
     try:
         plan = read_plan(campaign.plan, detail["source"], detail["plan"], detail["assignments"])
+        plan = on_hosts(plan, stored_hosts(detail))
         sources = Sources(texts=dict(detail["sources"]))
         screened = detail.get("screened")
     except (KeyError, TypeError):
@@ -178,9 +185,11 @@ def latest(store: Store) -> Campaign:
 def carry_out(
     campaign: Campaign, ready: CheckedPlan, store: Store, watch: Watch, means: RunOptions | None = None
 ) -> None:
-    """Run it from its current state to its end. Raises StoreRefused if another process runs it; Stopped."""
+    """Run it from its current state to its end, or until every host is lost that has trials left. Raises StoreRefused
+    if another process runs it; Stopped."""
     means = means or RunOptions()
-    with store.campaigns.hold(campaign.name) as held:
+    crew = means.crew
+    with store.campaigns.hold(campaign.name, given_up=crew.given_up if crew is not None else None) as held:
         _tidy(campaign, watch)
         means = replace(means, consent=checked(ready, means.consent))
         _check_where(ready, means.where)
@@ -188,9 +197,36 @@ def carry_out(
         finished = False
         try:
             _Run(ready, store, held, watch, means).to_the_end()
-            finished = True
+            finished = crew is None or not any(trial.state == "planned" for trial in held.trials())
         finally:
-            held.set_state("done" if finished else "stopped")
+            detail = {**campaign.detail, LOST: dict(crew.lost)} if crew is not None else None
+            held.set_state("done" if finished else "stopped", detail)
+
+
+def check_crew(ready: CheckedPlan, means: RunOptions) -> None:
+    """Raises Usage if a plan with hosts has no crew, one without consent to what it writes over, or options of trials
+    on this machine."""
+    if not ready.plan.hosts:
+        return
+    if means.crew is None:
+        raise Usage("the trials of this campaign are carried out on hosts; give `hosts=`, the file of them")
+    here: list[tuple[object, object]] = [
+        (means, RunOptions(crew=means.crew, where=means.where, consent=means.consent)),
+        (means.preflight_options, AS_IT_IS),
+        (means.engine_options, AS_USUAL),
+    ]
+    for given, usual in here:
+        for one in fields(given):  # type: ignore[arg-type]
+            if getattr(given, one.name) != getattr(usual, one.name) and not one.name.endswith("_options"):
+                name = {"wait_idle_s": "wait_idle", "sync_machine": "sync"}.get(one.name, one.name)
+                raise Usage(f"`{name}=`: is for trials on this machine; leave it out with `hosts=`")
+    means.crew.check([one.on.host for one in ready.prepared if isinstance(one.on, OnHost) and _destroys(one)])
+
+
+def _destroys(one: ReadyCell) -> bool:
+    """True if a trial on a host writes over data."""
+    assert isinstance(one.on, OnHost)
+    return one.writes and one.create_bytes is None and not one.on.keeps_nothing
 
 
 def _check_where(ready: CheckedPlan, where: Choice) -> None:
@@ -326,6 +362,60 @@ class _Run:
         return self.ready.plan.trials.within is not None or self.ready.plan.search is not None
 
     def to_the_end(self) -> None:
+        """Carry out every trial that is left; of a host that is lost, trials stay planned."""
+        if self.means.crew is not None:
+            self._on_hosts(self.means.crew)
+        else:
+            self._here()
+        self.watch.end()
+
+    def _on_hosts(self, crew: Crew) -> None:
+        rules = self.ready.plan.trials
+        self._plan_harmless_again(crew.given_up)
+        for _ in self._batches():
+            while step := self._next_step(crew.lost):
+                begin = time.monotonic()
+                trials = [self._host_trial(one) for one in step]
+                for trial, record in crew.carry_out(trials, rules, self.held, self.watch, self._label(step[0])):
+                    if self._counts:
+                        self._note(trial, record)
+                self._clock.took(time.monotonic() - begin)
+            if any(trial.state == "planned" for trial in self.held.trials()):
+                return  # further batches depend on results that are missing
+
+    def _plan_harmless_again(self, reason: str) -> None:
+        """Trials that a killed process had begun, unless they may have written over data."""
+        repeats = self.ready.plan.trials.repeats
+        self.held.plan_again(
+            [
+                trial.number
+                for trial in self.held.trials()
+                if trial.state == "failed" and trial.reason == reason and trial.attempts <= repeats
+                if not self._host_trial(trial).destroys
+            ]
+        )
+
+    def _next_step(self, lost: Mapping[str, object]) -> list[Trial]:
+        """The trials to begin now: the next one, and the same one of other hosts."""
+        left = [one for one in self.held.trials() if one.state == "planned" and one.cell[HOST] not in lost]
+        if not left:
+            return []
+        key = self._prepared(left[0]).cell.without_host
+        alike = [one for one in left if one.block == left[0].block and self._prepared(one).cell.without_host == key]
+        return [one for one in alike if one.attempts == left[0].attempts]  # a repetition has another seed
+
+    def _host_trial(self, trial: Trial) -> HostTrial:
+        prepared = self._prepared(trial)
+        assert isinstance(prepared.on, OnHost)
+        return HostTrial(
+            trial=trial,
+            host=prepared.on.host,
+            workload=seeded(prepared, order.seed_of(self.ready.plan, trial.block, trial.attempts + 1)),
+            create_bytes=prepared.create_bytes,
+            destroys=_destroys(prepared),
+        )
+
+    def _here(self) -> None:
         plan, means = self.ready.plan, self.means
         with (
             workshop(
@@ -348,7 +438,6 @@ class _Run:
                         ),
                     )
                     self._clock.took(time.monotonic() - begin)
-        self.watch.end()
 
     def _limits(self, trial: Trial) -> Sequence[Limit]:
         """Bounds that end a trial: only while the search looks around, and never one of the start."""
@@ -478,8 +567,12 @@ class _Run:
                 computed.begin(self._cells[one.cell.key], order.seed_of(self.ready.plan, one.block, 1))
 
     def _label(self, trial: Trial) -> str:
-        self._clock.left = len(self._planned) - trial.number + 1
-        cell = ", ".join(self._prepared(trial).cell.levels.values()) or self.ready.plan.name
+        at_once = max(1, len(self.ready.plan.hosts))
+        self._clock.left = -(-(len(self._planned) - trial.number + 1) // at_once)
+        levels = self._prepared(trial).cell.levels
+        cell = (
+            ", ".join(label for name, label in levels.items() if at_once == 1 or name != HOST) or self.ready.plan.name
+        )
         attempt = f", attempt {trial.attempts}" if trial.attempts > 1 else ""
         return f"trial {trial.number} of {len(self._planned)} ({cell}{attempt}; {self._clock})"
 

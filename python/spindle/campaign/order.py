@@ -43,22 +43,34 @@ class Schedule:
     """Every trial of a campaign, in order."""
 
     def __init__(self, plan: Plan, cells: Sequence[Cell]) -> None:
-        self._plan, self._cells = plan, cells
+        self._plan = plan
+        self._alike: dict[str, list[Cell]] = {}
+        """Cells that differ in their host only: they are tried at the same time, so each host has the same order."""
+        for cell in cells:
+            self._alike.setdefault(cell.without_host, []).append(cell)
+        self._count = len(cells)
+        self._cells = [alike[0] for alike in self._alike.values()]
+        """The first of each, which are ordered."""
         self._ahead: dict[str, float] = {}
         """Cell -> places after the middle of its blocks, summed over all blocks."""
 
     @property
     def least(self) -> int:
         """Smallest number of trials."""
-        return len(self._cells) * self._plan.trials.count
+        return self._count * self._plan.trials.count
 
     @property
     def most(self) -> int:
         """Largest number of trials."""
-        return len(self._cells) * self._plan.trials.most
+        return self._count * self._plan.trials.most
 
     def batches(self, values: Values) -> Iterator[list[Trial]]:
         """Batches of trials; the next batch depends on the results of the earlier ones."""
+        for batch in self._of_first(values):
+            yield [Trial(cell, one.block) for one in batch for cell in self._alike[one.cell.without_host]]
+
+    def _of_first(self, values: Values) -> Iterator[list[Trial]]:
+        """The batches, of the first host."""
         trials = self._plan.trials
         self._ahead = {}
         every = [Trial(cell, block) for block in range(1, trials.count + 1) for cell in self._cells]
@@ -112,10 +124,13 @@ class Schedule:
         return max(map(abs, self._after(order).values()))
 
     def _wanted(self, cell: Cell, block: int, values: Values) -> bool:
-        """True until the cell's mean is precise enough, at least for the minimum."""
+        """True until the cell's mean is precise enough on every host, at least for the minimum."""
         trials = self._plan.trials
-        return trials.within is not None and not any(
-            is_within(values(cell, done), trials.within, trials.confidence) for done in range(trials.count, block)
+        return trials.within is not None and any(
+            not any(
+                is_within(values(one, done), trials.within, trials.confidence) for done in range(trials.count, block)
+            )
+            for one in self._alike[cell.without_host]
         )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from spindle.base.plain import Plain
 from spindle.base.suggestions import meant
 from spindle.campaign.cells import IGNORED, key_of
+from spindle.campaign.hosts import on_hosts, stored_hosts
 from spindle.campaign.plan import Plan
 from spindle.campaign.source import read_plan
 from spindle.run.errors import Usage
@@ -108,7 +109,8 @@ def plan_of(campaign: Campaign) -> Plan:
     """The plan as it was begun. Raises Usage."""
     try:
         detail = campaign.detail
-        return read_plan(campaign.plan, detail["source"], detail["plan"], detail["assignments"])
+        plan = read_plan(campaign.plan, detail["source"], detail["plan"], detail["assignments"])
+        return on_hosts(plan, stored_hosts(detail))
     except (KeyError, TypeError):
         raise Usage(
             f"campaign {campaign.name}: was not made by `spindle campaign run`; its plan cannot be read"
@@ -132,7 +134,7 @@ def outcome_of(campaign: Campaign, store: Store, metric_name: str | None = None)
     return Outcome(
         campaign=campaign,
         about=plan.about,
-        factors={factor.name: factor.labels for factor in plan.factors},
+        factors={factor.name: factor.labels for factor in plan.all_factors},
         metric=metric(name) if name is not None else None,
         confidence=plan.trials.confidence,
         relative_to=plan.trials.relative_to,
@@ -142,7 +144,7 @@ def outcome_of(campaign: Campaign, store: Store, metric_name: str | None = None)
 
 def _rank(plan: Plan, cell: Mapping[str, str]) -> tuple[int, ...]:
     return tuple(
-        factor.labels.index(cell[factor.name]) if cell[factor.name] != IGNORED else -1 for factor in plan.factors
+        factor.labels.index(cell[factor.name]) if cell[factor.name] != IGNORED else -1 for factor in plan.all_factors
     )
 
 
@@ -186,7 +188,7 @@ def _cell(
     mean = means[key_of(rows[0].cell)]
     base = _reference(plan, rows[0].cell, means)
     return CellOutcome(
-        cell={factor.name: rows[0].cell[factor.name] for factor in plan.factors},
+        cell={factor.name: rows[0].cell[factor.name] for factor in plan.all_factors},
         done=sum(one.state == "done" for one in rows),
         planned=sum(one.state in ("planned", "running") for one in rows),
         given_up=sum(one.state in ("failed", "invalid") for one in rows),

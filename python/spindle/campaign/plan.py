@@ -191,6 +191,20 @@ class Objective:
     higher: bool
 
 
+HOST = "host"
+"""The factor of a plan whose trials are carried out on several hosts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanHost:
+    """A host that carries out every trial of a plan, on storage of its own."""
+
+    name: str
+    target: str
+    create: str | None = None
+    """Size of the test file that is made in the folder `target`."""
+
+
 CONFIRM_FACTOR = 3
 """Most trials that confirm, as a multiple of the least."""
 
@@ -244,6 +258,16 @@ class Plan:
     trials: Trials = field(default_factory=Trials)
     search: Search | None = None
     """Given if the design is a search."""
+    hosts: tuple[PlanHost, ...] = ()
+    """Empty: trials are carried out here."""
+
+    @property
+    def all_factors(self) -> tuple[Factor, ...]:
+        """The factors of its cells: those of the plan, and the host."""
+        if not self.hosts:
+            return self.factors
+        levels = tuple(FactorLevel(label=one.name, settings=Settings()) for one in self.hosts)
+        return (*self.factors, Factor(name=HOST, levels=levels))
 
     @property
     def searched(self) -> list[str]:

@@ -11,8 +11,9 @@ from typing import Any
 
 from spindle import _core
 from spindle.campaign.cells import Cell
+from spindle.campaign.hosts import OnHost, check_possible
 from spindle.campaign.machine import with_fields
-from spindle.campaign.plan import FileSystem, Load, Plan, Settings
+from spindle.campaign.plan import HOST, FileSystem, Load, Plan, Settings
 from spindle.host.stack import device_of
 from spindle.knobs import asking
 from spindle.knobs.places import KnobFolder, of_device
@@ -129,6 +130,8 @@ def prepare(plan: Plan, cells: Sequence[Cell], sources: Sources) -> list[ReadyCe
 
 def _prepared(plan: Plan, cell: Cell, sources: Sources) -> ReadyCell:
     settings, where = cell.settings, f"{plan.source}: {cell}"
+    if plan.hosts:
+        return _on_host(plan, cell, sources, where)
     if settings.target is None:
         raise Usage(f"{plan.source}: where should it run? give `target=`: a device, a file or a modelled machine")
     target = sources.target(settings.target)
@@ -144,6 +147,21 @@ def _prepared(plan: Plan, cell: Cell, sources: Sources) -> ReadyCell:
         name = next(iter(settings.machine))
         raise Usage(f"{where}: machine.{name}: {settings.target} is no modelled machine; leave it out")
     return _real(plan, cell, target, sources, where)
+
+
+def _on_host(plan: Plan, cell: Cell, sources: Sources, where: str) -> ReadyCell:
+    host = next(one for one in plan.hosts if one.name == cell.levels[HOST])
+    check_possible(plan, cell)
+    workload = _workload(plan, cell.settings, sources, where)
+    if workload.spec.makes_files or workload.spec.works_on_names:
+        raise Usage(f"{where}: {workload.spec.name} makes files of its own, which hosts do not; take another workload")
+    create = cell.settings.create or host.create
+    return ReadyCell(
+        cell=cell,
+        on=OnHost(host.name, host.target),
+        workload=workload,
+        create_bytes=_size(create, where) if create is not None else None,
+    )
 
 
 def _given(settings: Settings) -> Iterator[str]:

@@ -29,7 +29,8 @@ class Preview:
     def seconds(self) -> tuple[float, float] | None:
         """Shortest and longest time; None: unknown in advance."""
         each = trial_seconds(self.ready)
-        return (each * self.ready.least, each * self.ready.most) if each is not None else None
+        at_once = max(1, len(self.ready.plan.hosts))
+        return (each * self.ready.least / at_once, each * self.ready.most / at_once) if each is not None else None
 
     @property
     def machine_seconds(self) -> float | None:
@@ -46,7 +47,7 @@ class Preview:
         return {
             "campaign": plan.name,
             "about": plan.about,
-            "factors": {factor.name: factor.labels for factor in plan.factors},
+            "factors": {factor.name: factor.labels for factor in plan.all_factors},
             "cells": [dict(one.cell.levels) for one in self.ready.prepared],
             "trials": {"least": self.ready.least, "most": self.ready.most},
             "order": [{"block": one.block, "cell": dict(one.cell.levels)} for one in self.first],

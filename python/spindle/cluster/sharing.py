@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from spindle.cluster.choice import Choice
@@ -48,6 +50,7 @@ def connected(choice: Choice, watch: Watch) -> Iterator[Any]:
     with ExitStack() as stack:
         stack.enter_context(_quiet())
         if choice.workers is not None:
+            _check_script()
             watch.step(f"starting {choice.workers} worker processes")
             cluster = _local(distributed, choice.workers)
             stack.callback(_close, cluster)
@@ -83,6 +86,24 @@ def _has_pages() -> bool:
     except ImportError:
         return False
     return bokeh is not None
+
+
+def _check_script() -> None:
+    """Worker processes import the running script first (multiprocessing's `spawn`): one that never asks for its
+    `__name__` would begin again in each of them. Raises Usage."""
+    main = sys.modules["__main__"]
+    script = getattr(main, "__file__", None)
+    if script is None or (main.__spec__ is not None and main.__spec__.name.endswith("__main__")):
+        return  # typed, in a notebook, or the main module of a package, which is not imported again
+    try:
+        text = Path(script).read_text()
+    except (OSError, UnicodeDecodeError):
+        return  # not a file of source
+    if "__name__" not in text:
+        raise Usage(
+            f'`workers=`: each worker imports {Path(script).name}; write `if __name__ == "__main__":` above its calls '
+            "of spindle"
+        )
 
 
 def _local(distributed: Any, workers: int) -> Any:

@@ -10,6 +10,7 @@ host listens. See docs/reference/fleet.md.
 | `commands` | command lines of ssh and spindle-agent |
 | `clock` | how far a host's clock is from this one |
 | `launch` | the run: connect, claim, start together, collect |
+| `crew` | the hosts of a campaign: a launch for each step of it |
 | `monitoring` | the activity of the hosts, interval by interval |
 | `comparison` | the hosts of a run side by side: merged figures, hosts that are slower than their peers |
 """

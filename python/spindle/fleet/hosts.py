@@ -12,6 +12,7 @@ from spindle.base.words import listed
 from spindle.run.document import Table, parse
 from spindle.run.errors import Usage
 from spindle.run.resolve import read_text
+from spindle.run.targets import null
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """A host's name: a word in tables, in a selection, and before the colon of a consent."""
@@ -107,6 +108,20 @@ def _host(table: Table, common: Mapping[str, str | tuple[str, ...]]) -> Host:
         create=str(keys["create"]) if "create" in keys else None,
         agent=str(keys["agent"]) if "agent" in keys else None,
     )
+
+
+def check_consent(host: Host, consent: Consent | None, writes: bool) -> None:
+    """Raise Usage unless the consent is for the host's target, and is given if a load that writes needs it. Called
+    before any host is asked."""
+    if consent is not None and consent.erase != host.target:
+        raise Usage(f"`erase=` {host.name}:{consent.erase}: its target is {host.target}; name that")
+    if consent is not None and host.create is not None:
+        raise Usage(f"`erase=` {host.name}:{consent.erase}: it makes a test file of its own; leave the consent out")
+    if consent is None and writes and host.create is None and not null.is_named(host.target):
+        raise Usage(
+            f"{host.name}: the workload writes to {host.target}; agree with `erase=` {host.name}:{host.target}, "
+            "or let the host make a test file (create)"
+        )
 
 
 def consents(

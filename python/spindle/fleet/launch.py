@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from spindle.formats import agent as documents
+from spindle.host.signals import ENDING
 from spindle.result.document import Unreadable
 from spindle.result.record import Level, PhasesRecord, RunRecord
 from spindle.run.resolve import ResolvedWorkload
@@ -42,6 +43,10 @@ class Member:
 
     host: Host
     trial: Trial
+    repeats: int = 0
+    """Times that the trial is made again after a failure."""
+    once: bool = True
+    """Its load writes over data, so that it is not made again if it may have begun and its end is not known."""
     state: str = "planned"
     """`planned`: not begun; `running`; `done`; `invalid`: its verdicts are; `failed`."""
     reason: str = ""
@@ -61,6 +66,13 @@ class Member:
     errors: int = 0
 
     @property
+    def may_be_again(self) -> bool:
+        """True if the trial may be made again although its end is not known."""
+        if not self.starts_at_ns:
+            return self.repeats > 0  # its load never began
+        return not self.once and self.trial.attempts <= self.repeats
+
+    @property
     def is_open(self) -> bool:
         """True while its agent may report."""
         return self.channel is not None
@@ -77,11 +89,17 @@ class Launch:
         hold: CampaignHold,
         watch: Watch,
         version: str,
+        *,
+        tolerate: Sequence[str] = (),
+        label: str = "",
     ) -> None:
+        """`tolerate`: verdicts that may be invalid. `label`: begins the lines of progress."""
         self.members = list(members)
         self._workload, self._consents, self._hold, self._watch = workload, consents, hold, watch
-        self._version = version
+        self._version, self._tolerate, self._label = version, tolerate, f"{label}: " if label else ""
         self._begun_at = 0.0
+        self.stopped_by: int | None = None
+        """The signal that stopped all loads."""
 
     def carry_out(self, agent: Path | None, all_or_none: bool) -> None:
         """Run it to its end. `agent`: the binary for hosts without one. `all_or_none`: nothing starts unless every
@@ -90,25 +108,29 @@ class Launch:
 
     async def _all(self, agent: Path | None, all_or_none: bool) -> None:
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, self._hang_up)
+        before = {number: signal.getsignal(number) for number in ENDING}
+        for number in ENDING:
+            loop.add_signal_handler(number, self._hang_up, number)
         showing = asyncio.ensure_future(self._show())
         try:
-            self._watch.step(f"connecting to {len(self.members)} hosts")
+            self._watch.step(f"{self._label}connecting to {len(self.members)} hosts")
             await self._each(self.members, lambda one: self._connect(one, agent))
             if self._may_begin(all_or_none):
                 await self._run(all_or_none)
         finally:
             showing.cancel()
             await asyncio.gather(*(one.channel.close() for one in self.members if one.channel is not None))
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # between two handlers, one would kill
+            for number, handler in before.items():
                 loop.remove_signal_handler(number)
+                signal.signal(number, handler)
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
             self._watch.end()
 
     async def _run(self, all_or_none: bool) -> None:
         self._claim()
         await self._each(self._open(), self._order)
-        self._watch.step("hosts prepare their targets")
+        self._watch.step(f"{self._label}hosts prepare their targets")
         await self._each(self._open(), self._advance)
         while self._open() and self._may_begin(all_or_none):
             await self._each(self._open(), self._set_clock)
@@ -136,7 +158,8 @@ class Launch:
                 await work(member)
             except HostError as error:
                 # Refusals come before anything is written, so these trials may begin again.
-                self._end(member, "failed", error.why, error.exit_code, again=error.exit_code != 1)
+                again = error.exit_code != 1 or member.may_be_again
+                self._end(member, "failed", error.why, error.exit_code, again=again)
                 if member.channel is not None:
                     await member.channel.close()
                     member.channel = None
@@ -206,9 +229,12 @@ class Launch:
             self._end(one, "failed", str(error), 1, False)
             return
         runs = one.record.runs if isinstance(one.record, PhasesRecord) else [one.record]
-        invalid = next((each for run in runs for each in run.verdicts if each.level is Level.INVALID), None)
+        found_bad = [each for run in runs for each in run.verdicts if each.level is Level.INVALID]
+        invalid = next((each for each in found_bad if each.check not in self._tolerate), None)
         if invalid is not None:
-            self._end(one, "invalid", f"{invalid.check}: {invalid.evidence}", 1, False)
+            # Its end is known. One that was stopped by Ctrl-C goes on with the campaign.
+            again = one.trial.attempts <= one.repeats or (self.stopped_by is not None and one.repeats > 0)
+            self._end(one, "invalid", f"{invalid.check}: {invalid.evidence}", 1, again)
             return
         one.state = "done"
         one.run_id = self._hold.finish(one.trial, one.record)
@@ -220,8 +246,9 @@ class Launch:
         if begun:
             one.run_id = self._hold.reject(one.trial, state, reason, record=one.record, again=again)
 
-    def _hang_up(self) -> None:
+    def _hang_up(self, number: int) -> None:
         """Ctrl-C: the agents stop their loads; what they measured is kept."""
+        self.stopped_by = number
         self._watch.say("spindle: stopping on all hosts; the figures up to now are kept")
         for one in self._open():
             assert one.channel is not None
@@ -241,7 +268,7 @@ class Launch:
             before = requests
             self._watch.moment(
                 Moment(
-                    label=f"{len(running)} of {len(self.members)} hosts",
+                    label=f"{self._label}{len(running)} of {len(self.members)} hosts",
                     phase="measure",
                     done_fraction=None,
                     left_s=None,

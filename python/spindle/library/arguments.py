@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, wraps
@@ -13,6 +14,9 @@ from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 from spindle.base.suggestions import meant
 from spindle.base.words import listed
 from spindle.run.errors import Usage
+
+Name = str | os.PathLike[str]
+"""The name of a file, a device or an entry of the catalogue."""
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -11,19 +11,32 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 
 from spindle.campaign import execution
-from spindle.campaign.execution import CheckedPlan, RunOptions, begin, checked, latest, made_ready, reopened
+from spindle.campaign.execution import (
+    LOST,
+    CheckedPlan,
+    RunOptions,
+    begin,
+    check_crew,
+    checked,
+    latest,
+    made_ready,
+    reopened,
+)
+from spindle.campaign.hosts import on_hosts
 from spindle.campaign.outcome import Outcome, outcome_of
 from spindle.campaign.preview import Preview, preview
 from spindle.campaign.source import open_plan, preset_names
 from spindle.cluster.choice import choice_of
+from spindle.fleet.crew import HostCrew
 from spindle.host.signals import Stopped
-from spindle.library.arguments import public
-from spindle.library.options import consent_of, engine_of, preflight_of, text_of
+from spindle.library.arguments import Name, public
+from spindle.library.fleets import FleetOptions
+from spindle.library.options import consent_of, engine_of, preflight_of, several, text_of
 from spindle.library.session import Progress, watched
 from spindle.library.shown import Printable
 from spindle.library.stores import Store, open_store
 from spindle.library.table import Table
-from spindle.run.consent import Consent
+from spindle.run.consent import NO_CONSENT, Consent
 from spindle.run.errors import RunFailed, Usage
 from spindle.run.watch import Watch
 from spindle.store import Campaign, StoreUsage
@@ -32,8 +45,6 @@ from spindle.store import Store as Stored
 if TYPE_CHECKING:
     from spindle.report.terminal.store import CampaignLine
     from spindle.report.terminal.style import Style
-
-Name = str | os.PathLike[str]
 
 
 class CampaignResult(Printable):
@@ -47,6 +58,12 @@ class CampaignResult(Printable):
     def name(self) -> str:
         """Its name in the store: `campaign:NAME` selects its results."""
         return self.outcome.campaign.name
+
+    @property
+    def lost(self) -> Mapping[str, Mapping[str, Any]]:
+        """Hosts that were lost in the last call -> `reason`, and the exit `status`; their other trials are left."""
+        found: Mapping[str, Mapping[str, Any]] = self.outcome.campaign.detail.get(LOST, {})
+        return found
 
     @property
     def cells(self) -> Table:
@@ -158,9 +175,12 @@ def campaign(
     jobs: int = 1,
     workers: int | None = None,
     cluster: str | None = None,
-    erase: Name | None = None,
+    hosts: Name | None = None,
+    agent: Name | None = None,
+    erase: Name | Sequence[str] | None = None,
     erase_signature: str | None = None,
-    erase_stacked: bool = False,
+    erase_content: Sequence[str] = (),
+    erase_stacked: bool | Sequence[str] = False,
     erase_shared: bool = False,
     confirm: Callable[[str], bool] | None = None,
     engine: Literal["auto", "io_uring", "pread"] = "auto",
@@ -176,12 +196,16 @@ def campaign(
     the plan, `{"trials.count": 5, "chunk": "64KiB,1MiB"}`. `name`: of the campaign, instead of the plan's. `resume`: go
     on with the campaign of this name, True: the last one, instead of beginning with a plan. `jobs`: trials of a
     modelled machine at the same time. `workers`, `cluster`: simulate them in worker processes, or on a cluster of Dask
-    at this address (docs/reference/cluster.md). The rest is as of `spindle.run`.
+    at this address (docs/reference/cluster.md). `hosts`: a file of hosts that carry out every trial, on their own
+    storage (docs/reference/campaign.md#on-several-hosts); `agent`, `erase` (a list of `HOST:DEVICE`), `erase_content`
+    and `erase_stacked` (lists of hosts) are then as of `spindle.fleet`. The rest is as of `spindle.run`.
 
     Raises `spindle.Error`; Ctrl-C too ends with one, and `resume` goes on.
     """
+    crew = crew_of(hosts, erase, erase_content, erase_stacked, agent)
     means = RunOptions(
-        consent=consent_of(erase, erase_signature, erase_stacked, erase_shared, confirm),
+        consent=consent_here(crew, erase, erase_signature, erase_stacked, erase_shared, confirm),
+        crew=crew,
         engine_options=engine_of(engine=engine, cpus=cpus),
         preflight_options=preflight_of(strict=strict, wait_idle=wait_idle, quiet_machine=quiet_machine),
         jobs=jobs,
@@ -190,14 +214,14 @@ def campaign(
     opened: AbstractContextManager[Store] = nullcontext(store) if isinstance(store, Store) else open_store(store)
     with opened as kept:
         if resume:
-            found, ready = to_resume(None if resume is True else resume, kept.raw)
+            found, ready = to_resume(None if resume is True else resume, kept.raw, crew)
             if found.state == "done":
                 return result_of(found, kept.raw)
             start = resuming(found)
         else:
             if plan is None:
                 raise Usage("which plan? give a TOML file or a preset, or `resume=` a campaign")
-            ready = planned(os.fspath(plan), target, load, changes or {})
+            ready = planned(os.fspath(plan), target, load, changes or {}, crew)
             start = beginning(ready, kept.raw, name)
         with watched(progress) as watch:
             made = carried_out(ready, kept.raw, start, means, watch)
@@ -208,14 +232,67 @@ Start = Callable[[Consent], tuple[Campaign, Consent]]
 """Enters the campaign in the store, or finds it there; returns the consent that is still to be asked for."""
 
 
+def crew_of(
+    hosts: Name | None,
+    erase: Name | Sequence[str] | None,
+    content: Sequence[str],
+    stacked: bool | Sequence[str],
+    agent: Name | None,
+) -> HostCrew | None:
+    """The hosts of a file with their consents; None: there is no file. `stacked`: True for every host of `erase`.
+    Raises errors of one line."""
+    if hosts is None:
+        if content or agent is not None:
+            raise Usage(f"`{'erase_content=' if content else 'agent='}`: goes with `hosts=`")
+        return None
+    agreed = [erase] if isinstance(erase, str) else [os.fspath(one) for one in _words(erase)]
+    named = [word.partition(":")[0] for word in agreed] if stacked is True else stacked or ()
+    return FleetOptions(
+        hosts=hosts, erase=agreed, erase_content=several(content), erase_stacked=several(named), agent=agent
+    ).crew()
+
+
+def _words(erase: Name | Sequence[str] | None) -> Sequence[Name]:
+    if erase is None:
+        return ()
+    return (erase,) if isinstance(erase, str | os.PathLike) else erase
+
+
+def consent_here(
+    crew: HostCrew | None,
+    erase: Name | Sequence[str] | None,
+    signature: str | None,
+    stacked: bool | Sequence[str],
+    shared: bool,
+    confirm: Callable[[str], bool] | None,
+) -> Consent:
+    """The consent to overwrite a device of this machine. Raises `Usage`."""
+    if crew is not None:
+        if signature is not None or shared:
+            given = "erase_signature=" if signature is not None else "erase_shared="
+            raise Usage(f"`{given}`: is for a device of this machine; hosts take `erase_content=` and `erase_stacked=`")
+        return NO_CONSENT
+    devices = _words(erase)
+    if len(devices) > 1 or not isinstance(stacked, bool):
+        raise Usage(f"`{'erase=' if len(devices) > 1 else 'erase_stacked='}`: several go with `hosts=`")
+    return consent_of(devices[0] if devices else None, signature, stacked, shared, confirm)
+
+
 def planned(
-    plan: str, target: Name | None, load: str | None, changes: Mapping[str, object] | Sequence[str] = ()
+    plan: str,
+    target: Name | None,
+    load: str | None,
+    changes: Mapping[str, object] | Sequence[str] = (),
+    crew: HostCrew | None = None,
 ) -> CheckedPlan:
-    """A plan whose every cell can be run. `changes`: `KEY=VALUE`, or keys and values. Raises errors of one line."""
+    """A plan whose every cell can be run. `changes`: `KEY=VALUE`, or keys and values. `crew`: the hosts that carry it
+    out. Raises errors of one line."""
+    if crew is not None and target is not None:
+        raise Usage("`target=`: the file of hosts says the target of each; leave it out with `hosts=`")
     given = [f"{key}={text_of(value)}" for key, value in changes.items()] if isinstance(changes, Mapping) else changes
     more = [f"target={os.fspath(target)}"] if target is not None else []
     more += [f"load.command={load}"] if load is not None else []
-    return made_ready(open_plan(plan, [*given, *more]))
+    return made_ready(on_hosts(open_plan(plan, [*given, *more]), crew.of_plan if crew is not None else ()))
 
 
 def previewed(ready: CheckedPlan) -> PlanPreview:
@@ -238,16 +315,20 @@ def resuming(found: Campaign) -> Start:
     return lambda consent: (found, consent)
 
 
-def to_resume(name: str | None, store: Stored) -> tuple[Campaign, CheckedPlan]:
+def to_resume(name: str | None, store: Stored, crew: HostCrew | None = None) -> tuple[Campaign, CheckedPlan]:
     """A campaign of the store, None: the last one that is not done; and its plan. Raises errors of one line."""
     found = store.campaigns.get(name) if name is not None else latest(store)
-    return found, reopened(found, store)
+    ready = reopened(found, store)
+    if crew is not None:
+        crew.check_same(ready.plan.hosts, f"campaign {found.name}")
+    return found, ready
 
 
 def carried_out(ready: CheckedPlan, store: Stored, start: Start, means: RunOptions, watch: Watch) -> Campaign:
     """Make all trials that are left. Raises errors of one line."""
     from dataclasses import replace
 
+    check_crew(ready, means)
     campaign, consent = start(means.consent)
     try:
         execution.carry_out(campaign, ready, store, watch, replace(means, consent=consent))

@@ -323,7 +323,7 @@ def plan_levels(selection: Selection) -> dict[str, list[str]]:
     except Usage:  # not from `campaign run`
         return {}
     base = plan.design.baseline
-    return {each.name: sorted(each.labels, key=lambda label: label != base.get(each.name)) for each in plan.factors}
+    return {each.name: sorted(each.labels, key=lambda label: label != base.get(each.name)) for each in plan.all_factors}
 
 
 def trouble(selections: Sequence[Selection], sides: Sequence[Side]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,22 +14,47 @@ import msgspec
 
 from spindle.fleet import comparison
 from spindle.fleet.comparison import FACTOR, KIND, FleetComparison
-from spindle.fleet.hosts import Consent, Host, consents, read
+from spindle.fleet.crew import HostCrew
+from spindle.fleet.hosts import Host, check_consent, consents, read
 from spindle.fleet.launch import LOST, Launch, Member
 from spindle.lab.load import find_agent
-from spindle.library.arguments import public
-from spindle.library.campaigns import Name
+from spindle.library.arguments import Name, public
 from spindle.library.options import overrides_of
 from spindle.library.session import Progress, watched
 from spindle.library.shown import Printable
 from spindle.run.errors import Usage
 from spindle.run.resolve import Overrides, ResolvedWorkload, resolve
-from spindle.run.targets import null
 from spindle.run.watch import Watch
 from spindle.store import PlannedTrial, Store, open_store
 
 if TYPE_CHECKING:
     from spindle.report.terminal.style import Style
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetOptions:
+    """The hosts of a call, and what was agreed to for each."""
+
+    hosts: Name
+    """A file with name, destination of ssh and target of each."""
+    erase: Sequence[str] = ()
+    """`HOST:DEVICE`."""
+    erase_content: Sequence[str] = ()
+    """Hosts."""
+    erase_stacked: Sequence[str] = ()
+    """Hosts."""
+    agent: Name | None = None
+    """The binary for hosts without spindle-agent."""
+    all_or_none: bool = False
+    """Start nothing unless every host is ready."""
+
+    def crew(self) -> HostCrew:
+        """The hosts, with their consents and the agent. Raises errors of one line."""
+        from spindle import __version__
+
+        found = read(Path(os.fspath(self.hosts)))
+        agreed = consents(found, self.erase, self.erase_content, self.erase_stacked)
+        return HostCrew(found, agreed, agent_for(self.agent, found), __version__)
 
 
 class FleetResult(Printable):
@@ -79,19 +105,15 @@ def fleet(
     starts unless every host is ready. `progress`: a live line on stderr. Hosts without a valid result are in
     `comparison.missing`. Raises `spindle.Error`.
     """
-    return launched(
-        workload,
-        hosts,
-        overrides_of(keys),
-        watched(progress),
+    options = FleetOptions(
+        hosts=hosts,
         erase=erase,
         erase_content=erase_content,
         erase_stacked=erase_stacked,
-        name=name or new_name(),
-        store=store,
         agent=agent,
         all_or_none=all_or_none,
     )
+    return launched(workload, options, overrides_of(keys), watched(progress), name=name or new_name(), store=store)
 
 
 def new_name() -> str:
@@ -101,71 +123,59 @@ def new_name() -> str:
 
 def launched(
     workload: Name,
-    hosts: Name,
+    options: FleetOptions,
     overrides: Overrides,
     watching: AbstractContextManager[Watch],
     *,
-    erase: Sequence[str] = (),
-    erase_content: Sequence[str] = (),
-    erase_stacked: Sequence[str] = (),
     name: str,
     store: Name | None,
-    agent: Name | None = None,
-    all_or_none: bool = False,
 ) -> FleetResult:
     """Run a load on all hosts of a file at one instant. Raises errors of one line; what becomes of single hosts is in
     the result."""
-    found = read(Path(os.fspath(hosts)))
-    agreed = consents(found, erase, erase_content, erase_stacked)
+    crew = options.crew()
     load = _load(os.fspath(workload), overrides)
-    _check_writes(load, found, agreed)
-    binary = agent_for(agent, found)
+    _check_consents(load, crew)
     detail: dict[str, Any] = {
         "kind": KIND,
         "workload": load.name,
         "source": load.source,
         "overrides": list(load.overrides),
-        "consents": sorted(agreed),
+        "consents": sorted(crew.consents),
     }
     with open_store(store) as opened:
-        trials = [PlannedTrial(block=1, cell={FACTOR: host.name}, detail=_described(host)) for host in found]
+        trials = [PlannedTrial(block=1, cell={FACTOR: host.name}, detail=_described(host)) for host in crew.hosts]
         opened.campaigns.create(name, plan=load.text, seed=load.spec.seed, trials=trials, detail=detail)
-        return _carried_out(name, opened, found, load, agreed, binary, watching, all_or_none)
+        return _carried_out(name, opened, crew, load, watching, options.all_or_none)
 
 
 def resumed(
     name: str,
-    hosts: Name,
+    options: FleetOptions,
     watching: AbstractContextManager[Watch],
     *,
-    erase: Sequence[str] = (),
-    erase_content: Sequence[str] = (),
-    erase_stacked: Sequence[str] = (),
     again: Sequence[str] = (),
     store: Name | None,
-    agent: Name | None = None,
-    all_or_none: bool = False,
 ) -> FleetResult:
     """Run the hosts of a run that have not begun, and those of `again`. Consent is given anew. Raises errors of one
     line."""
-    found = read(Path(os.fspath(hosts)))
-    agreed = consents(found, erase, erase_content, erase_stacked)
+    crew = options.crew()
     with open_store(store, create=False) as opened:
         campaign = opened.campaigns.get(name)
         comparison.compared(campaign, opened)  # of a fleet
         detail = campaign.detail
         load = _resolved(campaign.plan, detail)
         known = {trial.cell[FACTOR]: trial for trial in opened.campaigns.trials(name)}
-        for host in found:
+        source = os.fspath(options.hosts)
+        for host in crew.hosts:
             if host.name not in known:
-                raise Usage(f"{os.fspath(hosts)}: {host.name} was not a host of {name}; begin another run with it")
+                raise Usage(f"{source}: {host.name} was not a host of {name}; begin another run with it")
             if dict(known[host.name].detail) != _described(host):
-                raise Usage(f"{os.fspath(hosts)}: {host.name} is not as it was when {name} began; begin another run")
+                raise Usage(f"{source}: {host.name} is not as it was when {name} began; begin another run")
         for one in again:
             if one not in known:
                 raise Usage(f"`again=` {one}: not a host of {name}")
-        _check_writes(load, found, agreed)
-        return _carried_out(name, opened, found, load, agreed, agent_for(agent, found), watching, all_or_none, again)
+        _check_consents(load, crew)
+        return _carried_out(name, opened, crew, load, watching, options.all_or_none, again)
 
 
 def compared(name: str, store: Name | None) -> FleetResult:
@@ -177,26 +187,22 @@ def compared(name: str, store: Name | None) -> FleetResult:
 def _carried_out(
     name: str,
     opened: Store,
-    hosts: Sequence[Host],
+    crew: HostCrew,
     load: ResolvedWorkload,
-    agreed: dict[str, Consent],
-    binary: Path | None,
     watching: AbstractContextManager[Watch],
     all_or_none: bool,
     again: Sequence[str] = (),
 ) -> FleetResult:
-    from spindle import __version__
-
     with watching as watch, opened.campaigns.hold(name, given_up=LOST) as hold:
         numbers = {trial.cell[FACTOR]: trial.number for trial in hold.trials()}
         hold.plan_again([numbers[one] for one in again])
         trials = {trial.cell[FACTOR]: trial for trial in hold.trials() if trial.state == "planned"}
-        members = [Member(host=host, trial=trials[host.name]) for host in hosts if host.name in trials]
+        members = [Member(host=host, trial=trials[host.name]) for host in crew.hosts if host.name in trials]
         if members:
             hold.set_state("running")
-            launch = Launch(members, load, agreed, hold, watch, __version__)
+            launch = Launch(members, load, crew.consents, hold, watch, crew.version)
             try:
-                launch.carry_out(binary, all_or_none)
+                launch.carry_out(crew.agent, all_or_none)
             finally:
                 noted = hold.campaign.detail | opened.campaigns.get(name).detail
                 noted["hosts"] = noted.get("hosts", {}) | {one.host.name: _noted(one) for one in members}
@@ -237,19 +243,9 @@ def _check_load(load: ResolvedWorkload) -> None:
         raise Usage(f"workload {load.name}: works on sets of files, which spindle-agent does not make; take another")
 
 
-def _check_writes(load: ResolvedWorkload, hosts: Sequence[Host], agreed: dict[str, Consent]) -> None:
-    """A load that writes needs a test file or consent on every host; said before any host is asked."""
-    for host in hosts:
-        consent = agreed.get(host.name)
-        if consent is not None and consent.erase != host.target:
-            raise Usage(f"`erase=` {host.name}:{consent.erase}: its target is {host.target}; name that")
-        if consent is not None and host.create is not None:
-            raise Usage(f"`erase=` {host.name}:{consent.erase}: it makes a test file of its own; leave the consent out")
-        if consent is None and load.spec.writes and host.create is None and not null.is_named(host.target):
-            raise Usage(
-                f"{host.name}: the workload writes to {host.target}; agree with `erase=` {host.name}:{host.target}, "
-                "or let the host make a test file (create)"
-            )
+def _check_consents(load: ResolvedWorkload, crew: HostCrew) -> None:
+    for host in crew.hosts:
+        check_consent(host, crew.consents.get(host.name), load.spec.writes)
 
 
 def agent_for(asked: Name | None, hosts: Sequence[Host]) -> Path | None:

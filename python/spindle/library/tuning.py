@@ -21,8 +21,8 @@ from spindle.knobs import asking
 from spindle.knobs.catalogue import IOSCHED
 from spindle.knobs.persist import BootFile, drafts, write
 from spindle.knobs.session import Session, Setting
-from spindle.library.arguments import public
-from spindle.library.campaigns import Name, beginning, carried_out, resuming, to_resume
+from spindle.library.arguments import Name, public
+from spindle.library.campaigns import beginning, carried_out, resuming, to_resume
 from spindle.library.options import consent_of, engine_of, preflight_of, text_of
 from spindle.library.session import Progress, watched
 from spindle.library.shown import Printable

@@ -8,12 +8,14 @@ import click
 
 from spindle.cli.options.added import added
 from spindle.cli.options.engine import engine_of, engine_options
+from spindle.cli.options.hosts import agent_option
 from spindle.cli.options.preflight import preflight_of, preflight_options
 from spindle.cli.options.targets import TARGET
 from spindle.cli.options.workers import where_of, worker_options
 
 if TYPE_CHECKING:
     from spindle.campaign.execution import RunOptions
+    from spindle.fleet.crew import HostCrew
 
 
 def store_option(function: click.decorators.FC) -> click.decorators.FC:
@@ -32,12 +34,8 @@ _CARRYING_OUT = (
     worker_options,
     preflight_options,
     engine_options,
-    click.option(
-        "--erase",
-        type=TARGET,
-        metavar="DEVICE",
-        help="Allow writing to this block device; the target must be the same device.",
-    ),
+)
+_CONSENT = (
     click.option(
         "--erase-signature", metavar="TYPE", help="Overwrite this signature too; give its name as shown: ext4."
     ),
@@ -50,18 +48,66 @@ _CARRYING_OUT = (
 )
 
 
+_ERASE = click.option(
+    "--erase",
+    type=TARGET,
+    metavar="DEVICE",
+    help="Allow writing to this block device; the target must be the same device.",
+)
+_ON_HOSTS = (
+    click.option(
+        "--hosts",
+        type=click.Path(dir_okay=False),
+        metavar="FILE",
+        help="Carry out every trial on each of these hosts, as of `spindle fleet`, on its own target.",
+    ),
+    agent_option,
+    click.option(
+        "--erase",
+        type=TARGET,
+        multiple=True,
+        metavar="DEVICE",
+        help="Allow writing to this block device; the target must be the same device. With --hosts: HOST:DEVICE; may "
+        "be repeated.",
+    ),
+    click.option(
+        "--erase-content",
+        multiple=True,
+        metavar="HOST",
+        help="With --hosts: the device of this host may be other than empty. May be repeated.",
+    ),
+)
+
+
 def carrying_out(function: click.decorators.FC) -> click.decorators.FC:
-    """Options of a verb that makes trials."""
-    return added(function, _CARRYING_OUT)
+    """Options of a verb that makes trials here."""
+    return added(function, (*_CARRYING_OUT, _ERASE, *_CONSENT))
 
 
-def run_options_of(values: dict[str, Any]) -> RunOptions:
+def carrying_out_anywhere(function: click.decorators.FC) -> click.decorators.FC:
+    """Options of a verb that makes trials here, or on hosts."""
+    return added(function, (*_CARRYING_OUT, *_ON_HOSTS, *_CONSENT))
+
+
+def crew_of(values: dict[str, Any]) -> HostCrew | None:
+    """Take the options of hosts out of a verb's values; `erase` becomes the one device of this machine, or None."""
+    from spindle.library import campaigns
+
+    erase, content = values["erase"], values.pop("erase_content")
+    crew = campaigns.crew_of(values.pop("hosts"), erase, content, values["erase_stacked"], values.pop("agent"))
+    here = campaigns.consent_here(crew, erase, values["erase_signature"], False, values["erase_shared"], None)
+    values["erase"] = here.erase
+    return crew
+
+
+def run_options_of(values: dict[str, Any], crew: HostCrew | None = None) -> RunOptions:
     """The options of running trials; `values` as click gives them."""
     from spindle.campaign.execution import RunOptions
     from spindle.cli.options.consent import consent_of
 
     return RunOptions(
         consent=consent_of(values),
+        crew=crew,
         engine_options=engine_of(values),
         preflight_options=preflight_of(values),
         jobs=values.pop("jobs"),

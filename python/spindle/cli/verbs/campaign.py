@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from spindle.base.words import listed
 from spindle.cli.exits import Exit, failed
 from spindle.cli.options.alternatives import metric_names
 from spindle.cli.options.storing import opened
-from spindle.cli.options.trials import carrying_out, run_options_of, store_option
+from spindle.cli.options.trials import carrying_out_anywhere, crew_of, run_options_of, store_option
 from spindle.cli.output import json_option
 from spindle.cli.showing import show as put
 
 if TYPE_CHECKING:
     from spindle.campaign.execution import CheckedPlan
+    from spindle.fleet.crew import HostCrew
     from spindle.library.campaigns import Start
     from spindle.library.stores import Store
     from spindle.store import Campaign
@@ -39,7 +41,7 @@ def command() -> None:
     "--dry-run", is_flag=True, help="Show cells, trials, order, time and the changes to settings; do nothing."
 )
 @store_option
-@carrying_out
+@carrying_out_anywhere
 @json_option
 def run(
     plan: str,
@@ -59,42 +61,46 @@ def run(
     """
     from spindle.library.campaigns import beginning, planned, previewed
 
-    ready = planned(plan, target, load, assignments)
+    crew = crew_of(values)
+    ready = planned(plan, target, load, assignments, crew)
     if dry_run:
         put(previewed(ready), json)
         return Exit.FINE
     with opened(store) as kept:
-        return _show(_carried_out(ready, kept, beginning(ready, kept.raw, name), values), kept, None, json)
+        return _show(_carried_out(ready, kept, beginning(ready, kept.raw, name), values, crew), kept, None, json)
 
 
 @command.command("resume")
 @click.argument("campaign", required=False)
 @store_option
-@carrying_out
+@carrying_out_anywhere
 @json_option
 def resume(campaign: str | None, store: str | None, json: bool, **values: Any) -> Exit:
     """Continue CAMPAIGN, a name or an ID; without it the last one that is not done.
 
-    Consent to overwrite a device is not stored: give --erase again.
+    Consent to overwrite a device is not stored: give --erase again; --hosts too.
     """
     from spindle.library.campaigns import resuming, to_resume
 
+    crew = crew_of(values)
     with opened(store, create=False) as kept:
-        found, ready = to_resume(campaign, kept.raw)
+        found, ready = to_resume(campaign, kept.raw, crew)
         if found.state == "done":
             print(f"spindle: campaign {found.name} is done", file=sys.stderr)
         else:
-            found = _carried_out(ready, kept, resuming(found), values)
+            found = _carried_out(ready, kept, resuming(found), values, crew)
         return _show(found, kept, None, json)
 
 
-def _carried_out(ready: CheckedPlan, store: Store, start: Start, values: dict[str, Any]) -> Campaign:
+def _carried_out(
+    ready: CheckedPlan, store: Store, start: Start, values: dict[str, Any], crew: HostCrew | None
+) -> Campaign:
     """Run the campaign that `start` stores or finds."""
     from spindle.cli.session import session
     from spindle.library.campaigns import carried_out
 
     quiet = values.pop("quiet")
-    means = run_options_of(values)
+    means = run_options_of(values, crew)
     with session(quiet) as watch:
         return carried_out(ready, store.raw, start, means, watch)
 
@@ -105,6 +111,10 @@ def _show(campaign: Campaign, store: Store, metric: str | None, json: bool) -> E
     result = result_of(campaign, store.raw, metric)
     put(result, json)
     found = result.outcome
+    if result.lost:
+        name, lost = max(result.lost.items(), key=lambda one: int(one[1]["status"]))
+        failed(f"campaign {campaign.name}: lost {listed(list(result.lost)[:8])}; {name}: {lost['reason']}")
+        return Exit(lost["status"])
     if found.given_up:
         tried = found.done + found.planned + found.given_up
         return failed(f"campaign {campaign.name}: {found.given_up} of {tried} trials were given up")

@@ -15,7 +15,7 @@ from spindle.cli.output import json_option
 from spindle.cli.showing import show
 
 if TYPE_CHECKING:
-    from spindle.library.fleets import FleetResult
+    from spindle.library.fleets import FleetOptions, FleetResult
 
 HOSTS = (
     click.option(
@@ -78,15 +78,9 @@ def run(
     from spindle.cli.session import live_line
     from spindle.library.fleets import launched, new_name
 
-    fleet = _fleet(values)
-    found = launched(
-        workload,
-        overrides=(*overrides_of(values), *assignments),
-        watching=live_line(quiet),
-        name=name or new_name(),
-        store=where,
-        **fleet,
-    )
+    options = _options(values)
+    overrides = (*overrides_of(values), *assignments)
+    found = launched(workload, options, overrides, live_line(quiet), name=name or new_name(), store=where)
     return _print(found, json)
 
 
@@ -101,12 +95,12 @@ def run(
 @store_option
 @json_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
-def resume(name: str, where: str | None, json: bool, quiet: bool, **values: Any) -> Exit:
+def resume(name: str, again: tuple[str, ...], where: str | None, json: bool, quiet: bool, **values: Any) -> Exit:
     """Run the hosts of NAME that have not begun. Consent is given again."""
     from spindle.cli.session import live_line
     from spindle.library.fleets import resumed
 
-    return _print(resumed(name, watching=live_line(quiet), store=where, **values), json)
+    return _print(resumed(name, _options(values), live_line(quiet), again=again, store=where), json)
 
 
 @command.command("compare")
@@ -124,10 +118,12 @@ for each in (run, resume):
     added(each, HOSTS)
 
 
-def _fleet(values: dict[str, Any]) -> dict[str, Any]:
+def _options(values: dict[str, Any]) -> FleetOptions:
     """Take the options of the fleet out of a verb's values."""
+    from spindle.library.fleets import FleetOptions
+
     names = ("hosts", "erase", "erase_content", "erase_stacked", "agent", "all_or_none")
-    return {name: values.pop(name) for name in names}
+    return FleetOptions(**{name: values.pop(name) for name in names})
 
 
 def _print(found: FleetResult, json: bool) -> Exit:

@@ -22,7 +22,8 @@ LINE_LETTERS = 22
 """Characters of a line of a label beside a row."""
 LABEL_LETTERS = 2 * LINE_LETTERS
 """Characters of a whole label; longer ones are cut if they stay distinct."""
-LEGEND_LETTERS = 44
+LEGEND_LETTERS = 36
+"""Characters of a line of a legend, which begins below the drawing, not below its axis."""
 TITLE_LETTERS = 40
 AXIS_LETTERS = 34
 
@@ -136,10 +137,11 @@ def _legend(of: Mapping[str, Any]) -> dict[str, Any]:
     legend = dict(of["legend"])
     names = [name for name in of.get("scale", {}).get("domain", ()) if isinstance(name, str)]
     legend["columns"] = 1 if names and max(map(len, names)) > LINE_LETTERS / 2 else 2
-    legend["labelLimit"] = WHOLE - 40
+    legend["labelLimit"] = WHOLE
     if names:
         short = shortened(names, LEGEND_LETTERS)
-        legend["labelExpr"] = _words({name: [text] for name, text in zip(names, short, strict=True)})
+        lines = {name: textwrap.wrap(text, LEGEND_LETTERS) for name, text in zip(names, short, strict=True)}
+        legend["labelExpr"] = _words(lines)
     return legend
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from spindle.base import units
+from spindle.campaign.execution import LOST
 from spindle.campaign.outcome import CellOutcome, Outcome
 from spindle.campaign.plan import Plan
 from spindle.campaign.preview import Preview
@@ -30,7 +31,7 @@ def of_preview(found: Preview, style: Style) -> list[str]:
     lines += style.wrap(_time(found), "time: ")
     lines += ["", *_factors(plan, style), ""]
     shown = list(found.first[:SHOWN_TRIALS])
-    heads = [Column("trial"), Column("block"), *(Column(factor.name, words=True) for factor in plan.factors)]
+    heads = [Column("trial"), Column("block"), *(Column(factor.name, words=True) for factor in plan.all_factors)]
     rows = [[str(number), str(one.block), *one.cell.levels.values()] for number, one in enumerate(shown, 1)]
     lines += table(heads, rows, style)
     if len(found.first) > len(shown):
@@ -57,7 +58,7 @@ def _time(found: Preview) -> str:
 
 def _factors(plan: Plan, style: Style) -> list[str]:
     return [
-        line for factor in plan.factors for line in style.wrap(", ".join(factor.labels), f"{factor.name}: ", "  ")
+        line for factor in plan.all_factors for line in style.wrap(", ".join(factor.labels), f"{factor.name}: ", "  ")
     ] or ["no factors: the same run repeated"]
 
 
@@ -74,6 +75,8 @@ def of_outcome(found: Outcome, style: Style) -> list[str]:
     if again > 0 and not found.planned:
         parts.append(f"{again} made again")
     lines += style.wrap(f"{campaign.state}: {', '.join(parts)}; begun {campaign.created[:16]}Z")
+    for host, lost in campaign.detail.get(LOST, {}).items():
+        lines += style.wrap(f"{lost['reason']}; its other trials are left", f"{host}: lost: ", "  ")
     if found.metric is not None:
         lines += ["", *style.wrap(f"{found.means} of the trials:"), *_cells(found, found.metric, style)]
     reasons = list(dict.fromkeys(reason for cell in found.cells for reason in cell.reasons))
