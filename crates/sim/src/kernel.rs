@@ -112,6 +112,13 @@ impl Kernel {
         self >= Kernel::new(3, 6, 0)
     }
 
+    /// That is so for pages of the cache too, without a bitmap (6.1.y, backported from 6.5: "md/raid1-10: submit write io
+    /// directly if bitmap is not enabled").
+    #[must_use]
+    pub(crate) fn writes_pages_to_mirrors_itself(self) -> bool {
+        self >= Kernel::new(6, 1, 0)
+    }
+
     /// RAID5 and RAID6 pass on that a write is synchronous (3.6: `R5_SyncIO`).
     #[must_use]
     pub fn parity_writes_are_sync(self) -> bool {

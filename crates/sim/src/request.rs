@@ -11,8 +11,10 @@ pub(crate) const NONE: Id = u32::MAX;
 /// Where a write comes from, as far as the throttling of write-back asks (`engine/throttle.rs`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// Past the page cache, or md's own (`REQ_IDLE`): never throttled. Reads have this too.
+    /// Past the page cache (`REQ_IDLE`), or md's own: never throttled. Reads have this too.
     Direct,
+    /// Past the page cache, passed on by md, which drops `REQ_IDLE`.
+    Passed,
     /// The page cache, or md on its behalf, which drops the flags.
     Cache,
     /// The kernel's flusher (`REQ_BACKGROUND`).

@@ -235,3 +235,35 @@ fn read_ahead_gives_up_where_a_degraded_array_has_no_row_free() {
     }
     assert!(reads("4.18").into_iter().all(|reads| reads < 300));
 }
+
+#[test]
+fn a_thread_that_the_throttle_let_in_goes_on_with_the_same_request() {
+    let more = "write_fraction = 1.0\nend_fsync = true\nregion = '0-80MiB'";
+    for elevator in ["none", "mq-deadline", "kyber"] {
+        let queue = format!("scheduler = '{elevator}'");
+        let figures = run(&one("", &queue), &load("1MiB", 80, more));
+        assert!(figures.drives[0].request_waits > 0, "{elevator}");
+        assert_eq!(at_drive(&figures).2, 64, "{elevator}");
+    }
+}
+
+#[test]
+fn direct_writes_that_md_passes_on_are_throttled() {
+    let waits = |level: &str, host: &str| {
+        let of = machine(&format!(
+            "[host]\n{host}\n[array]\nlevel = '{level}'\n[queue]\nscheduler = 'none'\n[[drive]]\ncount = 2\n\
+             service = '100us'\nflush = '100us'\ncapacity = '1GiB'\nqueue_depth = 64\n"
+        ));
+        let text = "seconds = 'none'\nrequests = 400\n[[stream]]\nname = 's'\nsize = '4KiB'\ndepth = 48\n\
+                    write_fraction = 1.0\npattern = 'uniform'\n";
+        let figures = run(&of, text);
+        figures
+            .drives
+            .iter()
+            .map(|drive| drive.request_waits)
+            .sum::<u64>()
+    };
+    assert!(waits("raid1", "") > 0);
+    assert_eq!(waits("raid0", ""), 0);
+    assert_eq!(waits("raid1", "kernel = '4.9'"), 0);
+}

@@ -45,11 +45,16 @@ impl Engine {
         {
             self.go_on_buffered(slot)?;
         }
-        let awake = |cache: &mut Box<PageCache>| std::mem::take(&mut cache.flusher_awake);
-        if self.cache.as_mut().is_some_and(awake) {
+        if self.takes_flusher_awake() {
             self.run_flusher()?;
         }
         Ok(())
+    }
+
+    /// True once if the flusher sleeps no more.
+    pub(super) fn takes_flusher_awake(&mut self) -> bool {
+        let awake = |cache: &mut Box<PageCache>| std::mem::take(&mut cache.flusher_awake);
+        self.cache.as_mut().is_some_and(awake)
     }
 
     /// True if the requests of a worker go through the page cache.

@@ -38,7 +38,7 @@ pub(crate) use self::fabric::{Fabric, Setup, StripeRules};
 use self::fabric::{Flushes, Piece, Superblock};
 use self::journal::Journal;
 use self::load::{Alarm, Load, Stage};
-use self::plug::{FLUSH_BLOCKS, Plug};
+use self::plug::Plug;
 use self::queue::Finished;
 pub(crate) use self::queue::{Limits, Queue};
 use self::rebuild::Step;
@@ -54,8 +54,7 @@ use crate::figures::SimFigures;
 use crate::kernel::Kernel;
 use crate::machine::Files;
 use crate::progress::Progress;
-use crate::request::Id;
-use crate::request::Origin;
+use crate::request::{Id, Origin};
 
 /// Number of events between two checks for a stop.
 const LOOK: u64 = 4096;
@@ -139,7 +138,11 @@ enum Postponed {
     Bio(usize, Bio),
     Flushed(usize, u32),
     Rest(Bio),
+    LetIn(usize, Chain),
 }
+
+/// md's thread, as the sender of bios; others have the number of the slot that they work for.
+const MD: u32 = u32::MAX;
 
 pub(crate) struct Engine {
     now_ns: u64,
@@ -173,10 +176,11 @@ pub(crate) struct Engine {
     awake: Vec<u32>,
     /// md's thread is at work.
     md_runs: bool,
-    /// Copies of pages that md's thread has to write, in order, each with its queue.
-    copies: VecDeque<(u32, Chain)>,
-    /// The bio for which md's thread sleeps until a request is free: the other drives' bios wait behind it.
-    copy_asleep: Option<u32>,
+    /// Bios that threads which sleep have to send yet, in order: the thread, the queue, the bio. What has left a plug does
+    /// not wait here: it has its place in the throttle, and others wait for it.
+    behind: VecDeque<(u32, u32, Chain)>,
+    /// Their threads, each as often as it has bios that wait for a request.
+    asleep: Vec<u32>,
     /// Workers with free slots that have seen all completions of the moment next.
     ready: VecDeque<u32>,
     /// An interrupt is being dealt with.
@@ -232,8 +236,12 @@ impl Engine {
             Box::new(Journal::new(files, capacity, slot))
         });
         let buffered = load.streams.iter().any(|stream| stream.buffered);
-        if !buffered {
-            // There is no write-back.
+        let has_mirrors = matches!(&target, Target::Array(fabric) if fabric.has_mirrors());
+        let has_parity = matches!(&target, Target::Array(fabric) if fabric.stripes.is_some());
+        let passes_on = (has_mirrors || has_parity)
+            && workload.streams.iter().any(|stream| stream.mix.writes());
+        if !buffered && !passes_on {
+            // There is nothing to throttle.
             queues.iter_mut().for_each(Queue::drop_throttle);
         }
         let slots = load.slots.len() as u32;
@@ -254,8 +262,8 @@ impl Engine {
             flushed: Vec::new(),
             awake: Vec::new(),
             md_runs: false,
-            copies: VecDeque::new(),
-            copy_asleep: None,
+            behind: VecDeque::new(),
+            asleep: Vec::new(),
             ready: VecDeque::new(),
             in_interrupt: false,
             postponed: VecDeque::new(),
@@ -263,8 +271,8 @@ impl Engine {
             batch: Vec::new(),
             one_call_each: options.one_call_each,
             sleeps: false,
-            has_mirrors: matches!(&target, Target::Array(fabric) if fabric.has_mirrors()),
-            has_parity: matches!(&target, Target::Array(fabric) if fabric.stripes.is_some()),
+            has_mirrors,
+            has_parity,
             is_rebuilding: matches!(&target, Target::Array(fabric) if fabric.rebuild.is_some()),
             rebuild_awake: false,
             trace: options.trace.map(Trace::new),
@@ -525,12 +533,7 @@ impl Engine {
         manner: Manner,
         plugged: bool,
     ) -> Result<u32, SimError> {
-        // The longest discard is far longer than any request.
-        let most = if manner.discard {
-            u32::MAX
-        } else {
-            self.queues[queue].max_blocks()
-        };
+        let most = self.longest(queue, manner.discard);
         let (mut at, end, mut bios) = (lbn, lbn + blocks, 0);
         while at < end {
             let blocks = u64::from(most).min(end - at) as u32;
@@ -561,27 +564,106 @@ impl Engine {
                 self.touch(queue);
             } else if !plugged {
                 self.enqueue(queue, chain, false)?;
-            } else if !self.plug.merge(queue as u32, chain, most, &mut self.bios)
-                && !self.queues[queue].merges_bio(self.now_ns, chain, &mut self.bios)
-            {
-                self.read_clock(Readings::REQUEST)?;
-                if self.plug.is_full() {
-                    self.empty_plug()?;
-                }
-                self.plug.add(queue as u32, chain);
+            } else if let Some(sender) = self.asleep_sender(&chain) {
+                self.behind.push_back((sender, queue as u32, chain));
+            } else {
+                self.send_plugged(queue, chain)?;
             }
         }
         Ok(bios)
     }
 
+    /// Blocks of a request. The longest discard is far longer than any other.
     #[inline]
-    fn enqueue(&mut self, queue: usize, chain: Chain, plugged: bool) -> Result<(), SimError> {
-        let is_copy =
-            chain.request.origin == Origin::Cache && (self.has_mirrors || self.has_parity);
-        if is_copy && self.copy_asleep.is_some() {
-            self.copies.push_back((queue as u32, chain));
+    fn longest(&self, queue: usize, discard: bool) -> u32 {
+        match discard {
+            true => u32::MAX,
+            false => self.queues[queue].max_blocks(),
+        }
+    }
+
+    /// The thread that sends this bio of a write to members, if its order with others counts: that of a request, by
+    /// slot, or md's.
+    fn sender(&self, chain: &Chain) -> Option<u32> {
+        let has_order = self.has_mirrors || self.has_parity;
+        if !has_order || !chain.request.write || chain.request.origin == Origin::Direct {
+            return None;
+        }
+        Some(self.issuing_slot(chain.first).unwrap_or(MD))
+    }
+
+    /// The sender of a bio if it sleeps: the bio follows when it is awake.
+    #[inline]
+    fn asleep_sender(&self, chain: &Chain) -> Option<u32> {
+        if self.asleep.is_empty() {
+            return None;
+        }
+        self.sender(chain)
+            .filter(|sender| self.asleep.contains(sender))
+    }
+
+    /// The thread that sends a bio sleeps until the bio may have a request.
+    fn fall_asleep(&mut self, queue: usize, chain: &Chain) {
+        if let Some(sender) = self.sender(chain) {
+            self.asleep.push(sender);
+        }
+        if let Some(slot) = self.issuing_slot(chain.first) {
+            if self.sleeps_for_requests(slot, chain.request.write) {
+                self.sleep(slot);
+            } else {
+                self.queues[queue].waits_alone();
+            }
+        }
+    }
+
+    /// Takes a bio under the plug: it becomes part of a request there, or of one that waits, or gets one of its own
+    /// (`blk_mq_get_new_requests`). For that its thread may have to sleep.
+    #[inline]
+    fn send_plugged(&mut self, queue: usize, chain: Chain) -> Result<(), SimError> {
+        let most = self.longest(queue, chain.request.discard);
+        if self.plug.merge(queue as u32, chain, most, &mut self.bios)
+            || self.queues[queue].merges_bio(self.now_ns, chain, &mut self.bios)
+        {
             return Ok(());
         }
+        if self.queues[queue].throttle_takes(self.now_ns, chain) {
+            return self.add_to_plug(queue, chain);
+        }
+        // A thread that sleeps leaves nothing in its plug (`io_schedule`).
+        self.empty_plug()?;
+        self.fall_asleep(queue, &chain);
+        Ok(())
+    }
+
+    /// A request of its own for a bio under the plug.
+    #[inline]
+    fn add_to_plug(&mut self, queue: usize, chain: Chain) -> Result<(), SimError> {
+        self.read_clock(Readings::REQUEST)?;
+        if self.plug.is_full() {
+            self.empty_plug()?;
+        }
+        self.plug.add(queue as u32, chain);
+        Ok(())
+    }
+
+    /// The throttle of write-back lets in a bio that it held back. Its thread goes on, and further bios become part of
+    /// the request.
+    fn let_in(&mut self, queue: usize, chain: Chain) -> Result<(), SimError> {
+        self.add_to_plug(queue, chain)?;
+        let slot = self.issuing_slot(chain.first);
+        self.send_behind(&chain)?;
+        if let Some(slot) = slot {
+            if let Some(worker) = self.wake(slot) {
+                self.go_on(worker)?;
+            } else if self.takes_flusher_awake() {
+                self.run_flusher()?;
+            }
+        }
+        self.unplug()
+    }
+
+    #[inline]
+    fn enqueue(&mut self, queue: usize, chain: Chain, plugged: bool) -> Result<(), SimError> {
         if !plugged {
             let is_started = !self.queues[queue].has_elevator();
             self.read_clock(Readings::REQUEST + u64::from(is_started) * Readings::START)?;
@@ -591,30 +673,26 @@ impl Engine {
             .add(self.now_ns, chain, plugged, &mut self.bios)
             .map_err(|error| self.refused(queue, error))?;
         self.sleeps |= waits;
-        if waits && is_copy {
-            self.copy_asleep = Some(chain.first);
-        }
-        if waits && let Some(slot) = self.issuing_slot(chain.first) {
-            if self.sleeps_for_requests(slot, chain.request.write) {
-                self.sleep(slot);
-            } else {
-                self.queues[queue].waits_alone();
-            }
+        if waits {
+            self.fall_asleep(queue, &chain);
         }
         self.touch(queue);
         Ok(())
     }
 
-    /// md's thread, which slept, writes on.
-    fn write_copies(&mut self) -> Result<(), SimError> {
-        self.copy_asleep = None;
-        while self.copy_asleep.is_none()
-            && let Some((queue, chain)) = self.copies.pop_front()
+    /// A bio has a request: what its sender has to send besides follows, unless it sleeps for another one.
+    fn send_behind(&mut self, of: &Chain) -> Result<(), SimError> {
+        let Some(sender) = self.sender(of) else {
+            return Ok(());
+        };
+        if let Some(at) = self.asleep.iter().position(|other| *other == sender) {
+            self.asleep.swap_remove(at);
+        }
+        while !self.asleep.contains(&sender)
+            && let Some(at) = self.behind.iter().position(|(by, ..)| *by == sender)
+            && let Some((_, queue, chain)) = self.behind.remove(at)
         {
-            self.enqueue(queue as usize, chain, true)?;
-            if chain.request.blocks >= FLUSH_BLOCKS {
-                self.dispatch()?;
-            }
+            self.send_plugged(queue as usize, chain)?;
         }
         Ok(())
     }
@@ -623,8 +701,11 @@ impl Engine {
     /// the flusher writes to mirrors too.
     fn issuing_slot(&self, bio: u32) -> Option<u32> {
         let bio = self.bios.get(bio);
-        let is_direct = bio.request.origin == Origin::Direct;
-        let copies = self.has_mirrors && !(is_direct && self.rules.kernel.writes_mirrors_itself());
+        let by_itself = match bio.request.origin {
+            Origin::Direct | Origin::Passed => self.rules.kernel.writes_mirrors_itself(),
+            Origin::Cache | Origin::Flusher => self.rules.kernel.writes_pages_to_mirrors_itself(),
+        };
+        let copies = self.has_mirrors && !by_itself;
         let by_md = bio.request.write && (self.has_parity || copies);
         match bio.owner {
             Owner::Load(slot) if !by_md => Some(slot),
@@ -896,6 +977,7 @@ impl Engine {
             Postponed::Bio(queue, bio) => self.bio_handled(queue, &bio),
             Postponed::Flushed(queue, slot) => self.flush_handled(queue, slot),
             Postponed::Rest(bio) => self.issue_rest(&bio),
+            Postponed::LetIn(queue, chain) => self.let_in(queue, chain),
         }
     }
 
@@ -1089,13 +1171,16 @@ impl Engine {
     /// Where a write comes from. md's levels with copies or parity drop the flags of what they write to members, so that
     /// the flusher's writes are like others; ext4 does not set its flag (`ext4_io_submit`).
     fn origin_of(&self, slot: u32, write: bool) -> Origin {
-        if !write || self.load.slots[slot as usize].stage != Stage::Pages {
+        let keeps = !self.has_mirrors && !self.has_parity;
+        if !write {
             return Origin::Direct;
         }
-        let keeps = match &self.target {
-            Target::Drive { .. } => true,
-            Target::Array(_) => !self.has_mirrors && !self.has_parity,
-        };
+        if self.load.slots[slot as usize].stage != Stage::Pages {
+            return match keeps || !self.rules.kernel.throttles_write_back() {
+                true => Origin::Direct,
+                false => Origin::Passed,
+            };
+        }
         let by_flusher = !self.page_issuer(slot).1;
         match by_flusher && keeps && self.rules.marks_write_back {
             true => Origin::Flusher,
@@ -1536,15 +1621,19 @@ impl Engine {
                     self.bio_done(queue, &bio)?;
                     id = bio.next;
                 }
+                let mut goes_on = false;
+                while let Some(chain) = self.queues[queue].let_in(self.now_ns, goes_on) {
+                    goes_on = true;
+                    self.postponed.push_back(Postponed::LetIn(queue, chain));
+                }
                 self.queues[queue]
                     .freed(self.now_ns, &request, &mut self.bios)
                     .map_err(|error| self.refused(queue, error))?;
                 while let Some(bio) = self.queues[queue].admitted() {
-                    if self.copy_asleep == Some(bio) {
-                        self.write_copies()?;
-                    }
                     let issuing = self.issuing_slot(bio);
-                    let write = self.bios.get(bio).request.write;
+                    let request = self.bios.get(bio).request;
+                    let write = request.write;
+                    self.send_behind(&Chain::of(bio, request))?;
                     if let Some(slot) = issuing
                         && self.sleeps_for_requests(slot, write)
                     {

@@ -7,7 +7,7 @@ use super::bio::{Bio, Chain};
 use super::slab::Slab;
 
 /// `BLK_PLUG_FLUSH_SIZE`, blocks.
-pub(crate) const FLUSH_BLOCKS: u32 = 128 * 1024 / 512;
+const FLUSH_BLOCKS: u32 = 128 * 1024 / 512;
 /// `BLK_MAX_REQUEST_COUNT`; twice as many if they go to several queues.
 const MOST: usize = 32;
 

@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use spindle_drive::{Command, Completion, Device, Drive, SubmitError};
 
 use super::bio::{Bio, Chain};
-use super::plug::FLUSH_BLOCKS;
 use super::slab::Slab;
 use super::tags::Tags;
 use super::throttle::{Throttle, ThrottleSetup};
@@ -315,6 +314,22 @@ impl Queue {
         }
     }
 
+    /// True if a bio may have a request, as far as the throttle of write-back goes (`rq_qos_throttle`). Otherwise it
+    /// waits, and its thread sleeps.
+    #[inline]
+    pub(crate) fn throttle_takes(&mut self, now_ns: u64, chain: Chain) -> bool {
+        let Some(throttle) = &mut self.throttle else {
+            return true;
+        };
+        if !chain.request.write {
+            throttle.read_comes(now_ns);
+        } else if chain.request.origin != Origin::Direct && !throttle.takes(now_ns, chain) {
+            self.figures.request_waits += 1;
+            return false;
+        }
+        true
+    }
+
     /// Takes bios: they become part of a waiting request, or one of their own, or wait for a free request. True if they
     /// wait. `plugged`: they are a request from a plug.
     #[inline]
@@ -325,25 +340,22 @@ impl Queue {
         plugged: bool,
         bios: &mut Slab<Bio>,
     ) -> Result<bool, SubmitError> {
-        let is_merged = if plugged {
+        if plugged {
             self.is_due = true;
-            self.merges_request(now_ns, chain, bios)
+            if self.merges_request(now_ns, chain, bios) {
+                self.throttled_merged(&chain.request);
+                return Ok(false);
+            }
         } else {
-            self.merges
+            let is_merged = self.merges
                 && self.elevator.waiting() > 0
                 && !chain.request.discard
-                && self.merge(now_ns, chain, bios)
-        };
-        if is_merged {
-            return Ok(false);
-        }
-        if let Some(throttle) = &mut self.throttle {
-            if !chain.request.write {
-                throttle.read_comes(now_ns);
-            } else if chain.request.origin != Origin::Direct && !throttle.takes(now_ns, chain) {
-                self.figures.request_waits += 1;
-                return Ok(true);
+                && self.merge(now_ns, chain, bios);
+            if is_merged {
+                return Ok(false);
             }
+            let takes = self.throttle_takes(now_ns, chain);
+            debug_assert!(takes, "what the page cache writes goes through a plug");
         }
         let pool = self.pool(&chain.request);
         // With blk-mq, whoever comes takes a free tag; before, those who wait are first.
@@ -833,7 +845,6 @@ impl Queue {
         request: &BlockRequest,
         bios: &mut Slab<Bio>,
     ) -> Result<(), SubmitError> {
-        self.let_in(now_ns, bios)?;
         if self.limits.multi_queue {
             return self.wake_batch(now_ns, bios);
         }
@@ -846,28 +857,11 @@ impl Queue {
         Ok(())
     }
 
-    /// Writes that the throttle held back go on, as far as requests are free.
-    fn let_in(&mut self, now_ns: u64, bios: &mut Slab<Bio>) -> Result<(), SubmitError> {
-        let mut goes_on = false;
-        while let Some(throttle) = &mut self.throttle
-            && let Some(chain) = throttle.next(now_ns, goes_on)
-        {
-            goes_on = true;
-            self.is_due = true;
-            let share = self.share(&chain.request);
-            if let Some(tag) = self.take_tag(0, share) {
-                self.give(now_ns, chain, 0, tag, bios)?;
-                // So long a request empties the plug: what follows finds it at the drive.
-                if chain.request.blocks >= FLUSH_BLOCKS {
-                    while let Some(id) = self.next(now_ns)? {
-                        self.hand_over(now_ns, id)?;
-                    }
-                }
-            } else {
-                self.waiters.push(chain, share);
-            }
-        }
-        Ok(())
+    /// The next bio that the throttle held back and lets in now; its thread goes on. `goes_on`: it is not the first of
+    /// this moment.
+    #[inline]
+    pub(crate) fn let_in(&mut self, now_ns: u64, goes_on: bool) -> Option<Chain> {
+        self.throttle.as_mut()?.next(now_ns, goes_on)
     }
 
     /// A request that the throttle let in has become part of another.

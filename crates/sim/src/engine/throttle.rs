@@ -31,8 +31,9 @@ pub(crate) struct ThrottleSetup {
     pub(crate) write_cache: bool,
     /// Latency that reads shall not exceed (`wbt_default_latency_nsec`).
     pub(crate) target_ns: u64,
-    /// Nothing but writes came before, for longer than the windows that lead to the most writes at a time.
-    pub(crate) begins_at_most: bool,
+    /// Nothing but writes came before, for longer than the windows that lead to the most writes at a time. Then the queue
+    /// was idle for so long, ns.
+    pub(crate) idle_after_writes_ns: Option<u64>,
 }
 
 pub(crate) struct Throttle {
@@ -86,9 +87,13 @@ impl Throttle {
             writer_waited_ns: None,
         };
         throttle.set_limits();
-        if setup.begins_at_most {
+        if let Some(idle_ns) = setup.idle_after_writes_ns {
             while !throttle.is_at_most && throttle.step > -MOST_STEPS {
                 throttle.step_up();
+            }
+            let steps_back = idle_ns / (u64::from(UNKNOWN_WINDOWS) * WINDOW_NS);
+            for _ in 0..steps_back.min(u64::from(throttle.step.unsigned_abs())) {
+                throttle.step_down(false);
             }
         }
         throttle
@@ -299,7 +304,7 @@ mod tests {
         depth: 64,
         write_cache: true,
         target_ns: 75 * MS,
-        begins_at_most: false,
+        idle_after_writes_ns: None,
     };
 
     fn write(origin: Origin, sync: bool) -> Chain {
@@ -384,10 +389,23 @@ mod tests {
     #[test]
     fn a_file_written_before_leaves_the_most() {
         let mut throttle = Throttle::new(ThrottleSetup {
-            begins_at_most: true,
+            idle_after_writes_ns: Some(0),
             ..SETUP
         });
         assert_eq!(taken(&mut throttle, 0, write(Origin::Cache, true)), 48);
+    }
+
+    #[test]
+    fn each_half_second_of_idle_time_takes_a_step_back() {
+        let limits = [0, 1000, 5000].map(|idle_ms| {
+            let mut throttle = Throttle::new(ThrottleSetup {
+                depth: 256,
+                idle_after_writes_ns: Some(idle_ms * MS),
+                ..SETUP
+            });
+            taken(&mut throttle, 0, write(Origin::Passed, true))
+        });
+        assert_eq!(limits, [192, 61, 16]);
     }
 
     #[test]

@@ -659,9 +659,23 @@ impl Machine {
             } else {
                 75_000_000
             },
-            // The test file has just been written.
-            begins_at_most: self.filesystem.is_some(),
+            idle_after_writes_ns: self.idle_after_writes_ns(),
         })
+    }
+
+    /// Time since nothing but writes went to the drives, if that was so: the test file has just been written, or md has
+    /// written the superblocks of a new array, and the load begins a second after that (`mdadm --create`; the lab shows
+    /// `wb_normal` 96 then, and 31 a second later).
+    fn idle_after_writes_ns(&self) -> Option<u64> {
+        let has_superblocks = self
+            .array
+            .as_ref()
+            .is_some_and(|array| !matches!(array.config.level, Level::Linear | Level::Raid0));
+        match (self.filesystem.is_some(), has_superblocks) {
+            (true, _) => Some(0),
+            (false, true) => Some(1_000_000_000),
+            (false, false) => None,
+        }
     }
 
     /// True if the host's flushes have an effect on the unit: a controller's cache, or the drive's own.
