@@ -32,11 +32,6 @@ def test_a_bound_is_broken_only_after_a_while(monkeypatch: pytest.MonkeyPatch) -
     assert watch.reason == "broke read.p99<20ms: 60 ms after 5 s"
 
 
-def test_a_share_of_a_cpu_can_be_bounded() -> None:
-    found = limit_of("cpu<30%")
-    assert (found.metric, found.upper, found.limit) == ("cpu_percent", True, 30.0)
-
-
 def test_a_metric_that_is_not_there_yet_breaks_nothing() -> None:
     assert not BoundWatch(LIMITS, _clock=-100).look({})
 

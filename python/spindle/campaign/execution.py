@@ -301,7 +301,7 @@ def step_of(plan: Plan, trial: Trial, record: Record | None) -> Step:
         )
     found = values(record)
     if (name := lacking(plan, found)) is not None:
-        raise Usage(f"goal or bound: the results have no `{name}`; they have {', '.join(sorted(found))}")
+        raise Usage(f"trials.metric: the results have no `{name}`; they have {', '.join(sorted(found))}")
     bounded = tuple(found[one.metric] for one in plan.search.limits)
     also = tuple(found[one.metric] for one in plan.search.also)
     return Step(stage, trial.block, levels, found[plan.trials.metric], bounded, also)

@@ -122,7 +122,10 @@ def of_figures(workload: Workload, figures: Figures) -> dict[str, float]:
     if requests:
         found |= {"iops": figures.iops}
         found |= {"bytes_per_s": figures.bytes_per_s} if _moves(figures.streams) else {}
-        found |= _of_cpu(figures)
+        found |= {
+            "cpu_ns_per_request": (figures.cpu.user_ns + figures.cpu.system_ns) / requests,
+            "switches_per_request": (figures.cpu.voluntary_switches + figures.cpu.involuntary_switches) / requests,
+        }
         found |= dict(
             _latency("", [op.latency for stream in figures.streams for _, op in stream.ops()], _counts(figures))
         )
@@ -137,19 +140,6 @@ def of_figures(workload: Workload, figures: Figures) -> dict[str, float]:
                 found |= {f"{stream.name}/bytes_per_s": stream.bytes_per_s} if _moves([stream]) else {}
             found |= dict(_operations(f"{stream.name}/", [stream]))
     return found
-
-
-def _of_cpu(figures: Figures) -> dict[str, float]:
-    """CPU use of the load; a modelled machine measures none."""
-    cpu = figures.cpu
-    used_ns = cpu.user_ns + cpu.system_ns
-    if not used_ns or not figures.measured_ns:
-        return {}
-    return {
-        "cpu_percent": 100 * used_ns / figures.measured_ns,
-        "cpu_ns_per_request": used_ns / figures.requests,
-        "switches_per_request": (cpu.voluntary_switches + cpu.involuntary_switches) / figures.requests,
-    }
 
 
 def _commits(workload: Workload, figures: Figures) -> Iterator[tuple[str, float]]:

@@ -81,6 +81,7 @@ _STEADY = "runs until steady"
 _KNEE = "sweeps"
 _TARGET = "searches under latency bounds"
 _CURVE = "open-loop curves"
+_PHASES = "phases"
 _DEVICE = "runs on devices"
 _IMPORTED = "imported results"
 
@@ -88,7 +89,6 @@ METRICS: tuple[MetricEntry, ...] = (
     MetricEntry("iops", "1/s", Direction.HIGHER, "operations a second, fsyncs apart", _ALL),
     MetricEntry("bytes_per_s", "B/s", Direction.HIGHER, "throughput", _ALL),
     *_latencies("", "latency", _ALL),
-    MetricEntry("cpu_percent", "%", Direction.LOWER, "CPU time of the load over its length; 100: one CPU", _ALL),
     MetricEntry("cpu_ns_per_request", "ns", Direction.LOWER, "CPU time a request", _ALL),
     MetricEntry("switches_per_request", "", Direction.LOWER, "context switches a request", _ALL),
     MetricEntry("OPERATION.iops", "1/s", Direction.HIGHER, "operations a second", _EACH),
@@ -112,6 +112,7 @@ METRICS: tuple[MetricEntry, ...] = (
     MetricEntry("curve.bytes_per_s", "B/s", Direction.HIGHER, "highest throughput served as it came", _CURVE),
     MetricEntry("curve.p50_ns", "ns", Direction.LOWER, "p50 latency at the highest throughput served", _CURVE),
     MetricEntry("curve.p99_ns", "ns", Direction.LOWER, "p99 latency at the highest throughput served", _CURVE),
+    MetricEntry("cpu_percent", "%", Direction.LOWER, "CPU time of a phase over its length", _PHASES),
     MetricEntry("device.D/s", "1/s", Direction.HIGHER, "requests that the device served a second", _DEVICE),
     MetricEntry("device.DMB/s", "MiB/s", Direction.HIGHER, "throughput of the device", _DEVICE),
     MetricEntry("device.DkB/s", "KiB/s", Direction.HIGHER, "throughput of the device", "runs on modelled machines"),
