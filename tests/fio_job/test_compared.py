@@ -33,6 +33,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("name", JOBS)
 def test_the_same_jobs_have_the_same_metrics(name: str, tmp_path: Path) -> None:
     (tmp_path / "job.fio").write_text(COMMON + JOBS[name])
