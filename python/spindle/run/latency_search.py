@@ -38,12 +38,6 @@ BUSY = 0.90
 CALMER = 2
 """Most runs with a longer ramp."""
 CALM = 0.5
-"""Latency of the last third of a run, as a share of that of the first third, below which it still falls."""
-FEWEST = 30
-"""Least requests in each third for this comparison."""
-CALMER = 2
-"""Most runs with a longer ramp."""
-CALM = 0.5
 """Latency in the last third of a run, as a share of that in the first third, below which it still falls."""
 FEWEST = 30
 """Least requests in each third for this comparison."""

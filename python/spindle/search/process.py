@@ -41,15 +41,15 @@ _STEPS = 60
 """Most steps of the fit: it always ends."""
 
 _BLAS = ThreadpoolController()
-P = ParamSpec("P")
-R = TypeVar("R")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
-def _one_thread(function: Callable[P, R]) -> Callable[P, R]:
+def _one_thread(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """Matrices are small: on a busy machine the threads of BLAS wait for each other longer than they compute. On one
     thread sums do not depend on the number of cores, either.
     """
-    limited: Callable[P, R] = _BLAS.wrap(limits=1, user_api="blas")(function)
+    limited: Callable[_P, _R] = _BLAS.wrap(limits=1, user_api="blas")(function)
     return limited
 
 

@@ -354,8 +354,9 @@ impl Queue {
             if is_merged {
                 return Ok(false);
             }
-            let takes = self.throttle_takes(now_ns, chain);
-            debug_assert!(takes, "what the page cache writes goes through a plug");
+            if !self.throttle_takes(now_ns, chain) {
+                return Ok(true);
+            }
         }
         let pool = self.pool(&chain.request);
         // With blk-mq, whoever comes takes a free tag; before, those who wait are first.
