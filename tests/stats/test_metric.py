@@ -7,7 +7,7 @@ import pytest
 import spindle
 from spindle import _core
 from spindle.host import diskstats
-from spindle.result.figures import Latency, figures_from_json
+from spindle.result.figures import Cpu, Latency, figures_from_json
 from spindle.result.record import Knee, KneePoint, KneeRecord, Tool
 from spindle.run import quick
 from spindle.stats import metric, names
@@ -32,6 +32,7 @@ def test_a_run_has_throughput_latency_and_cost_by_name() -> None:
     assert found["read.mean_ns"] == found["mean_ns"] == 2e6
     assert found["read.p99_ns"] == pytest.approx(2e6 * (0.5 + 99 / 50))
     assert found["cpu_ns_per_request"] == pytest.approx(3e9 / 60_000)
+    assert found["cpu_percent"] == pytest.approx(100 * 3 / 60)
     assert found["device.%util"] == 99.0
     assert "write.iops" not in found
     assert metric.value(quiet_read(), "write.iops") is None
@@ -165,3 +166,10 @@ def test_the_slowest_of_several_logs_counts() -> None:
 def test_random_writes_that_are_durable_are_no_log() -> None:
     found = metric.values(spindle.run("vm-host", "one-sata-ssd", seconds=2).record)
     assert "commits_per_s" not in found
+
+
+def test_a_modelled_machine_has_no_figures_of_the_cpu() -> None:
+    idle = Cpu(user_ns=0, system_ns=0, voluntary_switches=0, involuntary_switches=0)
+    found = metric.values(record(figures(stream(op(100.0)), cpu=idle)))
+    assert "iops" in found
+    assert not found.keys() & {"cpu_percent", "cpu_ns_per_request", "switches_per_request"}

@@ -12,8 +12,10 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import event
+from msgspec.structs import replace
+from sqlalchemy import Connection, delete, event, insert, select, text
 
+from spindle.result.figures import Cpu
 from spindle.store import (
     Store,
     StoreError,
@@ -57,6 +59,30 @@ def test_a_store_of_an_older_spindle_is_brought_up_to_date_after_saying_so(
     assert f"a store of an older spindle (schema {head}); it is upgraded to 9999" in said[0]
     with pytest.raises(StoreUsage, match="`spindle store info` upgrades it"):
         open_store(where, read_only=True)
+
+
+def test_metrics_of_older_stores_are_computed_anew(where: str) -> None:
+    """As in a store of schema 0002: zeros for the CPU of a modelled machine, no `cpu_percent` of a real run."""
+    modelled = record(1)
+    cpu = Cpu(user_ns=4, system_ns=6, voluntary_switches=0, involuntary_switches=0)
+    real = replace(record(2), figures=replace(modelled.figures, cpu=cpu))
+    with open_store(where) as store:
+        store.add(modelled)
+        store.add(real)
+        wanted = sorted(store.query("SELECT record_key, name, value FROM metrics")[1])
+        assert [name for _, name, _ in wanted].count("cpu_percent") == 1
+
+        def age(opened: Connection) -> None:
+            of_cpu = schema.metrics.c.name == "cpu_percent"
+            opened.execute(delete(schema.metrics).where(of_cpu))
+            first = select(schema.records.c.key).where(schema.records.c.id == modelled.id).scalar_subquery()
+            opened.execute(insert(schema.metrics).values(record_key=first, name="switches_per_request", value=0.0))
+            opened.execute(text("UPDATE alembic_version SET version_num = '0002'"))
+
+        store._database.write(age)
+    with open_store(where) as store:
+        assert sorted(store.query("SELECT record_key, name, value FROM metrics")[1]) == wanted
+        assert store.check().problems == []
 
 
 @pytest.mark.parametrize("read_only", [False, True])

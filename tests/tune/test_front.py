@@ -93,6 +93,22 @@ def test_the_page_has_a_table_and_a_plot_and_json_the_same(tmp_path: Path, invok
     assert "a front has no single best" in refused.err
 
 
+def test_a_setting_that_makes_no_difference_is_no_choice_of_its_own(
+    tmp_path: Path, invoke: Callable[..., Ended]
+) -> None:
+    """At one command at a time any queue of requests does the same: the search confirms several such points."""
+    done = invoke(
+        "tune", "one-sata", "randomio", "--maximise", "iops", "--minimise", "read.p99", "--only",
+        "--knob", "scheduler=none,mq-deadline,bfq", "--knob", "queue_depth=1..32", "--knob", "nr_requests=8..256",
+        "--set", "options.seconds=5", "--trials", "32", "--json", "--store", str(tmp_path / "store.db"),
+    )  # fmt: skip
+    rows = json.loads(done.out)["front"]
+    [start] = [one["levels"] for one in rows if one["start"]]
+    changes = [set(one["levels"].items()) - set(start.items()) for one in rows if not one["start"]]
+    assert len(changes) >= 2
+    assert not [(few, many) for few in changes for many in changes if few < many]
+
+
 @pytest.mark.parametrize(
     ("also", "complaint"),
     [("read.p99", "write for example minimise read.p99"), ("minimise read.tail", "no metric"),

@@ -25,7 +25,7 @@ from spindle.campaign.cells import IGNORED, cell_of, is_allowed, start_of
 from spindle.campaign.order import Schedule
 from spindle.campaign.plan import Method, Order, Plan, Search
 from spindle.search import space as spaces
-from spindle.search.choice import blocks_to_show, ranked, simplified, unstable
+from spindle.search.choice import blocks_to_show, ranked, simplified, surest, unstable
 from spindle.search.front import Scored, front, mixed, scored, weights
 from spindle.search.prior import Prior
 from spindle.search.space import Axis, Point, Space
@@ -204,9 +204,14 @@ class SearchSchedule:
     # --- race and confirmation ---
 
     def finalists(self, looked: Sequence[Step]) -> list[Point]:
-        """The points with the largest expected gain."""
-        found = ranked(self.space, self.tried(looked), self.goal, self.start, prior=self.prior)
-        return [point for point, _ in found[: self.search.finalists]]
+        """The points with the largest expected gain; half of them are the surest to meet the bounds."""
+        tried, most = self.tried(looked), self.search.finalists
+        found = [point for point, _ in ranked(self.space, tried, self.goal, self.start, prior=self.prior)]
+        return list(dict.fromkeys([*self._surest(tried, found)[: (most + 1) // 2], *found]))[:most]
+
+    def _surest(self, tried: Sequence[TrialPoint], points: Sequence[Point]) -> list[Point]:
+        blocks, confidence = self.search.confirm, self.plan.trials.confidence
+        return surest(self.space, tried, self.goal, points, blocks, confidence, self.prior)
 
     def dropped(self, steps: Sequence[Step]) -> list[Point]:
         """Points of the race, or of the confirmation, whose trials have two modes."""
@@ -225,8 +230,11 @@ class SearchSchedule:
         raced = {self.point(one.levels): None for one in before if one.stage is Stage.RACE}
         left = [point for point in raced if point not in self.dropped(before)]
         tried = self.tried(before)
-        found = ranked(self.space, tried, self.goal, self.start, left, self.prior)
-        return simplified(self.space, tried, self.goal, self.start, found[0][0], self.prior) if found else None
+        found = [point for point, _ in ranked(self.space, tried, self.goal, self.start, left, self.prior)]
+        if not found:
+            return None
+        best, *_ = self._surest(tried, found)
+        return simplified(self.space, tried, self.goal, self.start, best, self.prior)
 
     def _to_confirm(self, winner: Point, steps: Sequence[Step]) -> int:
         """Blocks of the confirmation. The number is fixed before the first of them, so the interval stays honest."""

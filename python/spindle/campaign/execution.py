@@ -45,6 +45,7 @@ from spindle.run.preparation import AS_IT_IS, PreflightOptions
 from spindle.run.targets import MachineTarget
 from spindle.run.watch import Watch
 from spindle.stats.metric import main_metrics, value, values
+from spindle.stats.names import absent
 from spindle.store import Campaign, CampaignHold, PlannedTrial, Store, StoreUsage, Trial
 
 LOST = "lost"
@@ -301,7 +302,7 @@ def step_of(plan: Plan, trial: Trial, record: Record | None) -> Step:
         )
     found = values(record)
     if (name := lacking(plan, found)) is not None:
-        raise Usage(f"trials.metric: the results have no `{name}`; they have {', '.join(sorted(found))}")
+        raise Usage(f"goal or bound: {absent(name, found)}")
     bounded = tuple(found[one.metric] for one in plan.search.limits)
     also = tuple(found[one.metric] for one in plan.search.also)
     return Step(stage, trial.block, levels, found[plan.trials.metric], bounded, also)
@@ -555,8 +556,7 @@ class _Run:
             self._metric = main_metrics(list(found), found)[0]
         number = value(record, self._metric)
         if number is None:
-            names = ", ".join(sorted(values(record)))
-            raise Usage(f"trials.metric: the results have no `{self._metric}`; they have {names}")
+            raise Usage(f"trials.metric: {absent(self._metric, values(record))}")
         self._found.setdefault(key_of(trial.cell), {})[trial.block] = number
 
     def _look_ahead(self, computed: Lookahead, trial: Trial, prepared: ReadyCell, seed: int) -> None:

@@ -93,8 +93,8 @@ def _example(unit: str) -> str:
 
 
 def metric_of(name: str) -> str:
-    """A registered metric; the unit of a time may be left out: `read.p99`. Raises Usage."""
-    for one in (name, f"{name}_ns"):
+    """A registered metric; a unit in its name may be left out: `read.p99`, `cpu`. Raises Usage."""
+    for one in (name, f"{name}_ns", f"{name}_percent"):
         if known(one) is not None:
             return one
     near = nearest(name)

@@ -7,11 +7,12 @@ from collections.abc import Collection, Sequence
 from statistics import NormalDist
 
 import numpy as np
+from scipy.special import ndtr
 from scipy.stats import f as fisher
 
 from spindle.search.prior import Prior
 from spindle.search.space import IGNORED, Point, Space
-from spindle.search.strategies import feasible
+from spindle.search.strategies import LIKELY, feasible, where
 from spindle.search.trials import Goal, TrialPoint, belief, is_relative, merits
 
 LEAST_SPREAD = 0.03
@@ -24,10 +25,8 @@ GIVEN_UP = 0.1
 """Share of the expected gain that may be lost for fewer changes."""
 GIVEN_UP_AT_MOST = 0.005
 """The most that may be lost, relative: a tenth of a large gain is much."""
-LIKELY = 0.5
-"""Probability of meeting the bounds from which settings may be chosen."""
 POWER = 0.9
-"""Probability with which a confirmation shows the gain that is expected."""
+"""Probability with which a confirmation shows the gain that is expected, and that the bounds hold."""
 _NEAREST = 8
 """The best points that were tried, of which untried neighbours may be finalists too."""
 
@@ -58,15 +57,16 @@ def ranked(
     among: Collection[Point] | None = None,
     prior: Prior | None = None,
 ) -> list[tuple[Point, float]]:
-    """Points and their expected gain over the start, the best first: only gains, and only where the bounds are likely
-    to hold. `among`: these points; None: those tried and their neighbours, and those that a model has screened.
+    """Points by their expected gain over the start: only where the bounds are likely to hold, and only gains, unless
+    the start is likely to break a bound. `among`: these points; None: those tried and their neighbours, and those that
+    a model has screened.
     """
     found = belief(space, trials, goal, prior)
     if found is None:
         return []
     tried = list(dict.fromkeys(one.point for one in trials))
     if among is None:
-        expected, _ = found.merit.at(tried)
+        expected = where(found.merit.at(tried)[0], feasible(found, tried) >= LIKELY)
         best = [tried[at] for at in np.argsort(-expected)[:_NEAREST]]
         screened = prior.screened if prior is not None else ()
         near = (other for point in best for other in space.neighbours(point))
@@ -78,9 +78,34 @@ def ranked(
         return []
     expected, _ = found.merit.at(points)
     gains = expected - found.merit.at([start])[0][0]
-    safe = feasible(found, points)
-    kept = [at for at in np.argsort(-gains, kind="stable") if gains[at] > 0 and safe[at] >= LIKELY]
+    safe, breaks = feasible(found, points), feasible(found, [start])[0] < LIKELY
+    kept = [at for at in np.argsort(-gains, kind="stable") if (gains[at] > 0 or breaks) and safe[at] >= LIKELY]
     return [(points[at], float(gains[at])) for at in kept]
+
+
+def surest(
+    space: Space,
+    trials: Sequence[TrialPoint],
+    goal: Goal,
+    points: Sequence[Point],
+    blocks: int,
+    confidence: float,
+    prior: Prior | None = None,
+) -> list[Point]:
+    """First the points of which a confirmation of so many blocks is likely to show that they meet the bounds, in their
+    order, then the others by how likely that is. `confidence`: of the interval that shows it.
+    """
+    found = belief(space, trials, goal, prior) if goal.limits and points else None
+    if found is None:
+        return list(points)
+    reach = NormalDist().inv_cdf((1 + confidence) / 2)
+    shown = np.ones(len(points))
+    for process in found.margins:
+        if process is not None:
+            mean, error = process.at(points)
+            own = process.noise / math.sqrt(blocks)
+            shown = shown * ndtr((mean - reach * own) / np.hypot(error, own))
+    return [points[at] for at in np.argsort(-np.minimum(shown, POWER), kind="stable")]
 
 
 def unstable(trials: Sequence[TrialPoint], points: Sequence[Point], goal: Goal) -> list[Point]:
@@ -100,17 +125,19 @@ def simplified(
     space: Space, trials: Sequence[TrialPoint], goal: Goal, start: Point, point: Point, prior: Prior | None = None
 ) -> Point:
     """The point with as many settings as possible back at the start's, as long as no more than `GIVEN_UP` of the
-    expected gain is lost, and no more than `GIVEN_UP_AT_MOST` of the value: settings that do not matter stay as they
+    expected change is lost, and no more than `GIVEN_UP_AT_MOST` of the value: settings that do not matter stay as they
     are.
     """
     found = belief(space, trials, goal, prior)
     if found is None:
         return point
-    most = GIVEN_UP * found.merit.contrast([point], [start])[0]
+    most = GIVEN_UP * abs(found.merit.contrast([point], [start])[0])
     if is_relative(trials):
         most = min(most, GIVEN_UP_AT_MOST)
+    least = feasible(found, [point])[0]
     while True:
-        simpler = [other for other in _towards(space, start, point) if feasible(found, [other])[0] >= LIKELY]
+        towards = _towards(space, start, point)
+        simpler = [other for other, safe in zip(towards, feasible(found, towards), strict=True) if safe >= least]
         lost = {other: found.merit.contrast([point], [other])[0] for other in simpler}
         best = min(lost, key=lost.__getitem__, default=None)
         if best is None or best == start or lost[best] > most:

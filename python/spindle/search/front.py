@@ -12,14 +12,13 @@ import numpy as np
 
 from spindle.search.process import Process, fitted
 from spindle.search.space import Numbers, Point, Space
-from spindle.search.strategies import feasible
+from spindle.search.strategies import LIKELY, feasible
 from spindle.search.trials import Goal, TrialPoint, belief
 
 _LINEAR = 0.05
 """Share of the sum beside the least of the weighted objectives (Knowles, IEEE Trans. Evolutionary Computation 10 (2006)
 50-66)."""
 _NEAREST = 6
-_LIKELY = 0.5
 _ALIKE = 0.02
 """Points are alike if they differ by no more than this share of the front's reach in each objective."""
 
@@ -99,7 +98,7 @@ def front(space: Space, trials: Sequence[Scored], goal: Goal, start: Point, most
         found = belief(space, [one.trial for one in trials], goal)
         assert found is not None
         safe = feasible(found, candidates)
-        candidates = [one for one, share in zip(candidates, safe, strict=True) if share >= _LIKELY]
+        candidates = [one for one, share in zip(candidates, safe, strict=True) if share >= LIKELY]
     if not candidates:
         return []
     means = np.stack([process.at(candidates)[0] for process in processes], axis=1)

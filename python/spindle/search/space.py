@@ -104,7 +104,7 @@ class Space:
 
     def distances(self, these: Sequence[Point], those: Sequence[Point]) -> Numbers:
         """Squared distances on each axis: shape (axes, these, those), from 0 to 1."""
-        left, right = np.asarray(these, dtype=np.intp), np.asarray(those, dtype=np.intp)
+        left, right = (np.asarray(one, dtype=np.intp).reshape(len(one), len(self.axes)) for one in (these, those))
         return np.stack([_squares(one, left[:, at], right[:, at]) for at, one in enumerate(self.axes)])
 
     def design(self, count: int, seed: str) -> list[Point]:

@@ -22,6 +22,10 @@ from spindle.search.trials import Belief, Goal, TrialPoint, belief
 
 MOST_CANDIDATES = 1500
 """Points looked at for one answer; a larger space is sampled, with the neighbours of the best."""
+_SAFE = 0.9
+"""Probability of meeting the bounds from which a tried point is one to improve on."""
+LIKELY = 0.5
+"""Probability of meeting the bounds from which settings may be chosen."""
 _LOCAL = 4
 """Every so many trials one is a step from the best settings."""
 _HOPE = 2.0
@@ -95,7 +99,7 @@ class ExpectedImprovement:
         """A step from the best settings to some that were not tried."""
         tried = list(dict.fromkeys(one.point for one in trials))
         expected, _ = found.merit.at(tried)
-        best = tried[int(np.argmax(_where(expected, feasible(found, tried) >= 0.5)))]
+        best = tried[int(np.argmax(where(expected, feasible(found, tried) >= LIKELY)))]
         done = {*tried, *taken}
         near = [point for point in dict.fromkeys(self.space.neighbours(best)) if point not in done]
         near = [point for point, safe in zip(near, feasible(found, near), strict=True) if safe >= _POSSIBLE]
@@ -108,7 +112,7 @@ class ExpectedImprovement:
         if self.space.size <= MOST_CANDIDATES:
             return list(self.space.every())
         tried = list(dict.fromkeys(one.point for one in trials))
-        expected, _ = found.merit.at(tried)
+        expected = where(found.merit.at(tried)[0], feasible(found, tried) >= LIKELY)
         best = [tried[at] for at in np.argsort(-expected)[:_BEST]]
         near = [other for point in best for other in self.space.neighbours(point)]
         if self.prior is not None:
@@ -120,8 +124,10 @@ class ExpectedImprovement:
 def _worth(found: Belief, candidates: Sequence[Point], trials: Sequence[TrialPoint]) -> Numbers:
     tried = list(dict.fromkeys(one.point for one in trials))
     mean_tried, error_tried = found.merit.at(tried)
-    safe = feasible(found, tried)
-    sure = _where(mean_tried - error_tried, safe >= 0.5)
+    safe = feasible(found, tried) >= _SAFE
+    if not safe.any():  # first of all, settings that meet the bounds
+        return feasible(found, candidates)
+    sure = where(mean_tried - error_tried, safe)
     best = float(mean_tried[int(np.argmax(sure))])
     mean, error = found.merit.at(candidates)
     score = (mean - best) / error
@@ -133,8 +139,8 @@ def _worth(found: Belief, candidates: Sequence[Point], trials: Sequence[TrialPoi
     return worth
 
 
-def _where(values: Numbers, allowed: NDArray[np.bool_]) -> Numbers:
-    """The values where they are allowed, elsewhere the worst; all of them if none is."""
+def where(values: Numbers, allowed: NDArray[np.bool_]) -> Numbers:
+    """The values where they are allowed, elsewhere minus infinity; all of them if none is."""
     found: Numbers = np.where(allowed, values, -np.inf) if allowed.any() else values
     return found
 

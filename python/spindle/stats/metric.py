@@ -122,10 +122,7 @@ def of_figures(workload: Workload, figures: Figures) -> dict[str, float]:
     if requests:
         found |= {"iops": figures.iops}
         found |= {"bytes_per_s": figures.bytes_per_s} if _moves(figures.streams) else {}
-        found |= {
-            "cpu_ns_per_request": (figures.cpu.user_ns + figures.cpu.system_ns) / requests,
-            "switches_per_request": (figures.cpu.voluntary_switches + figures.cpu.involuntary_switches) / requests,
-        }
+        found |= _of_cpu(figures)
         found |= dict(
             _latency("", [op.latency for stream in figures.streams for _, op in stream.ops()], _counts(figures))
         )
@@ -140,6 +137,19 @@ def of_figures(workload: Workload, figures: Figures) -> dict[str, float]:
                 found |= {f"{stream.name}/bytes_per_s": stream.bytes_per_s} if _moves([stream]) else {}
             found |= dict(_operations(f"{stream.name}/", [stream]))
     return found
+
+
+def _of_cpu(figures: Figures) -> dict[str, float]:
+    """CPU use of the load; a modelled machine measures none."""
+    cpu = figures.cpu
+    used_ns = cpu.user_ns + cpu.system_ns
+    if not used_ns or not figures.measured_ns:
+        return {}
+    return {
+        "cpu_percent": 100 * used_ns / figures.measured_ns,
+        "cpu_ns_per_request": used_ns / figures.requests,
+        "switches_per_request": (cpu.voluntary_switches + cpu.involuntary_switches) / figures.requests,
+    }
 
 
 def _commits(workload: Workload, figures: Figures) -> Iterator[tuple[str, float]]:
@@ -262,7 +272,8 @@ def _of_phases(record: PhasesRecord) -> dict[str, float]:
     """Each phase's figures by its name."""
     found: dict[str, float] = {}
     for phase, run in zip(record.phases, record.runs, strict=False):
-        of_run = _of_run(run) | {"cpu_percent": phase.cpu_percent}
+        of_run = _of_run(run)
+        of_run |= {"cpu_percent": phase.cpu_percent} if phase.cpu_percent else {}
         found |= {f"{phase.label}/{name}": value for name, value in of_run.items()}
     return found
 

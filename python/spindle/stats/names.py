@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -74,6 +74,7 @@ def _latencies(scope: str, what: str, of: str) -> Iterator[MetricEntry]:
 
 
 _ALL = "every run"
+_REAL = "runs on real targets"
 _EACH = "operations that ran"
 _OPEN = "open loop"
 _LOGS = "runs with a log"
@@ -81,7 +82,6 @@ _STEADY = "runs until steady"
 _KNEE = "sweeps"
 _TARGET = "searches under latency bounds"
 _CURVE = "open-loop curves"
-_PHASES = "phases"
 _DEVICE = "runs on devices"
 _IMPORTED = "imported results"
 
@@ -89,8 +89,9 @@ METRICS: tuple[MetricEntry, ...] = (
     MetricEntry("iops", "1/s", Direction.HIGHER, "operations a second, fsyncs apart", _ALL),
     MetricEntry("bytes_per_s", "B/s", Direction.HIGHER, "throughput", _ALL),
     *_latencies("", "latency", _ALL),
-    MetricEntry("cpu_ns_per_request", "ns", Direction.LOWER, "CPU time a request", _ALL),
-    MetricEntry("switches_per_request", "", Direction.LOWER, "context switches a request", _ALL),
+    MetricEntry("cpu_percent", "%", Direction.LOWER, "CPU time of the load over its length; 100: one CPU", _REAL),
+    MetricEntry("cpu_ns_per_request", "ns", Direction.LOWER, "CPU time a request", _REAL),
+    MetricEntry("switches_per_request", "", Direction.LOWER, "context switches a request", _REAL),
     MetricEntry("OPERATION.iops", "1/s", Direction.HIGHER, "operations a second", _EACH),
     MetricEntry("OPERATION.bytes_per_s", "B/s", Direction.HIGHER, "throughput", _EACH),
     *_latencies("OPERATION.", "latency", _EACH),
@@ -112,7 +113,6 @@ METRICS: tuple[MetricEntry, ...] = (
     MetricEntry("curve.bytes_per_s", "B/s", Direction.HIGHER, "highest throughput served as it came", _CURVE),
     MetricEntry("curve.p50_ns", "ns", Direction.LOWER, "p50 latency at the highest throughput served", _CURVE),
     MetricEntry("curve.p99_ns", "ns", Direction.LOWER, "p99 latency at the highest throughput served", _CURVE),
-    MetricEntry("cpu_percent", "%", Direction.LOWER, "CPU time of a phase over its length", _PHASES),
     MetricEntry("device.D/s", "1/s", Direction.HIGHER, "requests that the device served a second", _DEVICE),
     MetricEntry("device.DMB/s", "MiB/s", Direction.HIGHER, "throughput of the device", _DEVICE),
     MetricEntry("device.DkB/s", "KiB/s", Direction.HIGHER, "throughput of the device", "runs on modelled machines"),
@@ -172,6 +172,14 @@ def nearest(name: str) -> str | None:
     place, slash, _ = name.partition("/")
     near = difflib.get_close_matches(name, [*names, *(place + slash + each for each in names if slash)], n=1)
     return near[0] if near else None
+
+
+def absent(name: str, there: Iterable[str]) -> str:
+    """One line: results lack a metric, and which they have. Of latencies only the means are listed."""
+    entry = known(name)
+    of = f" (a metric of {entry.of})" if entry is not None and entry.of != _ALL else ""
+    listed = sorted(one for one in there if not re.search(r"(p[0-9.]+|max|sdev)_ns$", one))
+    return f"the results have no `{name}`{of}; they have {', '.join(listed)}, and percentiles of the latencies"
 
 
 _OPERATION_WORDS = {

@@ -9,7 +9,7 @@ from .database import Database
 from .errors import StoreRefused, StoreUsage
 from .place import StorePlace
 
-HEAD = "0002"
+HEAD = "0003"
 """The newest step; a test compares it with `migrations/versions`."""
 OLDEST = "0002"
 """The oldest step that can be upgraded: the first that was released."""

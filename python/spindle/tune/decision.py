@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Any, Literal
 
 import numpy as np
 
 from spindle.base.numbers import as_change
 from spindle.campaign.adaptive import LOOKING, SearchSchedule, Stage, Step
+from spindle.campaign.bounds import in_unit, is_broken
 from spindle.campaign.cells import IGNORED
 from spindle.campaign.execution import ended_step, search_of
 from spindle.campaign.outcome import plan_of
@@ -51,6 +53,8 @@ class BoundCheck:
     high: float
     holds: bool
     """True if the whole interval of the mean is on the right side."""
+    broken_at_start: float | None
+    """The mean with the settings of the start, if its whole interval is on the wrong side."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +95,9 @@ class Tuning:
     higher: bool
     state: Literal["better", "keep", "front", "unfinished"]
     sentence: str
-    """`better by 12 % (8-16 %)`, or `keep what you have`."""
+    """`better by 12 % (8-16 %)`, `meets read.p99<20ms; the settings of the start do not (45 ms)`, or `keep what you
+    have`.
+    """
     reason: str
     """Why."""
     start: Levels
@@ -220,7 +226,7 @@ class _Reader:
             metric=self.plan.trials.metric,
             higher=schedule.search.higher,
             state=state,
-            sentence=self._sentence(state, difference),
+            sentence=self._sentence(state, difference, bounds),
             reason=reason,
             start=schedule.levels(schedule.start),
             winner=confirmed.levels if confirmed is not None else None,
@@ -260,7 +266,7 @@ class _Reader:
         state: Literal["front", "keep", "unfinished"] = "front" if gains else "keep"
         sentence, reason = KEEP, "no settings were shown to be better in any objective when run beside the start"
         if self.campaign.state != "done":
-            state, sentence = "unfinished", self._sentence("unfinished", None)
+            state, sentence = "unfinished", self._sentence("unfinished", None, [])
             reason = f"`spindle campaign resume {self.campaign.name}` goes on"
         elif gains:
             better = sum(all(map(_is_better, one.differences, (up for _, up in objectives))) for one in gains)
@@ -322,6 +328,9 @@ class _Reader:
         }  # fmt: skip
         if len(kept) < 2 or not all(side.trials for side in kept.values()):
             return []
+        changes = {point: _changes(schedule.levels(point), schedule.levels(schedule.start)) for point in kept}
+        doubles = _doubles(kept, changes, names, confidence)
+        kept = {point: side for point, side in kept.items() if point not in doubles}
         found = comparing.compare(list(kept.values()), names, confidence=confidence).findings
         differences = {
             side.label: [next(one.difference for one in found if one.difference.b == side.label
@@ -351,10 +360,11 @@ class _Reader:
             return "unfinished", f"`spindle campaign resume {self.campaign.name}` goes on", None, []
         sides = self._sides(schedule)
         if not any(one.stage is Stage.RACE for one in steps):
-            return "keep", "no settings promise a gain", None, []
+            return "keep", _no_promise(schedule, steps, "no settings promise a gain"), None, []
         if not sides:
             unstable = schedule.dropped(steps)
-            why = "the settings that promised a gain are unstable" if unstable else "no gain was left when repeated"
+            left = _no_promise(schedule, steps, "no gain was left when repeated")
+            why = "the settings that promised a gain are unstable" if unstable else left
             return "keep", why, None, []
         if len(sides) < 2 or not all(side.trials for side in sides):
             return "keep", "every trial of the confirmation failed on one side", None, []
@@ -362,13 +372,15 @@ class _Reader:
         assert name is not None
         confidence = self.plan.trials.confidence
         found = comparing.compare(sides, [name], confidence=confidence).findings[0].difference
-        bounds = [_checked(limit, sides[1], confidence) for limit in schedule.search.limits]
+        bounds = [_checked(limit, sides[1], confidence, sides[0]) for limit in schedule.search.limits]
         confirmed = [one for one in steps if one.stage is Stage.CONFIRM]
         winner = next(point for one in confirmed if (point := schedule.point(one.levels)) != schedule.start)
         if winner in schedule.dropped(confirmed):
             return "keep", "the best settings are unstable: their trials fall into two groups", found, bounds
         if broken := [one for one in bounds if not one.holds]:
             return "keep", f"the best settings do not surely meet {broken[0].text}", found, bounds
+        if any(one.broken_at_start is not None for one in bounds):
+            return "better", "", found, bounds
         if not found.significant or (found.change > 0) != schedule.search.higher:
             return "keep", "the best settings were not shown to be better when run beside the start", found, bounds
         if found.relative and abs(found.change) < schedule.search.worth:
@@ -395,17 +407,46 @@ class _Reader:
                 )
         return [Side(label, sides[key]) for key, label in ((True, START), (False, WINNER)) if key in sides]
 
-    def _sentence(self, state: str, difference: Difference | None) -> str:
+    def _sentence(self, state: str, difference: Difference | None, bounds: Sequence[BoundCheck]) -> str:
         if state == "unfinished":
             looked = sum(one.stage in LOOKING for one in self.steps.values())
             return f"not decided yet: {looked} trials of the search are done"
         if state == "keep" or difference is None:
             return KEEP
+        for one in bounds:
+            if one.broken_at_start is not None:
+                return (
+                    f"meets {one.text}; the settings of the start do not ({in_unit(one.metric, one.broken_at_start)})"
+                )
         return f"better by {gain_words(difference)}"
 
 
 def _is_better(found: Difference, higher: bool) -> bool:
     return (found.change > 0) == higher and found.change != 0
+
+
+def _changes(levels: Levels, start: Levels) -> set[tuple[str, str]]:
+    return {(name, level) for name, level in levels.items() if level not in NOTHING and level != start.get(name)}
+
+
+def _doubles(
+    sides: Mapping[Point, Side],
+    changes: Mapping[Point, set[tuple[str, str]]],
+    names: Sequence[str],
+    confidence: float,
+) -> set[Point]:
+    """Points that were not shown to differ, in any objective, from one that changes a part of their settings."""
+
+    def differ(one: Side, other: Side) -> bool:
+        found = comparing.compare([one, other], names, confidence=confidence).findings
+        return any(finding.difference.significant for finding in found)
+
+    return {
+        point
+        for point, side in sides.items()
+        for simpler, other in sides.items()
+        if changes[simpler] and changes[simpler] < changes[point] and not differ(other, side)
+    }
 
 
 def _beats(these: Sequence[float], those: Sequence[float], objectives: Sequence[tuple[str, bool]]) -> bool:
@@ -431,15 +472,36 @@ def gain_words(found: Difference) -> str:
     return f"{as_change(abs(found.change))} ({as_change(ends[0]).removesuffix(' %')}-{as_change(ends[1])})"
 
 
-def _checked(limit: Limit, side: Side, confidence: float) -> BoundCheck:
-    values = [one.values[limit.metric] for one in side.trials if limit.metric in one.values]
-    found = of_trials(values, confidence)
-    low, high = (found.low, found.high) if len(values) > 1 else (float("-inf"), float("inf"))
+def _checked(limit: Limit, side: Side, confidence: float, start: Side | None = None) -> BoundCheck:
+    mean, low, high = _interval(limit, side, confidence)
+    at_start, least, most = _interval(limit, start or side, confidence)
     return BoundCheck(
         text=limit.text,
         metric=metric(limit.metric).name,
-        mean=float(np.mean(values)),
+        mean=mean,
         low=low,
         high=high,
         holds=high <= limit.limit if limit.upper else low >= limit.limit,
+        broken_at_start=at_start if (least > limit.limit if limit.upper else most < limit.limit) else None,
     )
+
+
+def _interval(limit: Limit, side: Side, confidence: float) -> tuple[float, float, float]:
+    """The mean of the bounded metric, and its interval."""
+    values = [one.values[limit.metric] for one in side.trials if limit.metric in one.values]
+    found = of_trials(values, confidence)
+    low, high = (found.low, found.high) if len(values) > 1 else (float("-inf"), float("inf"))
+    return float(np.mean(values)), low, high
+
+
+def _no_promise(schedule: SearchSchedule, steps: Sequence[Step], otherwise: str) -> str:
+    """The reason why no settings were confirmed: the bounds, if those of the start break them too, or `otherwise`."""
+    limits = schedule.search.limits
+    own = [one.bounded for one in steps if one.stage in LOOKING and schedule.point(one.levels) == schedule.start]
+    for at, limit in enumerate(limits):
+        values = [value for bounded in own if (value := bounded[at]) is not None]
+        if values and is_broken(limit, mean := fmean(values)):
+            all_of = " and ".join(one.text for one in limits)
+            of_start = in_unit(limit.metric, mean)
+            return f"none of the settings tried is likely to meet {all_of}; those of the start do not ({of_start})"
+    return otherwise
