@@ -22,6 +22,11 @@ def rates(purpose: str, multiple: float = 1.0, **given: object) -> dict[str, flo
     return {each.name: each.arrival.rate_iops for each in load.spec.streams if isinstance(each.arrival, Open)}
 
 
+@pytest.mark.parametrize("tps", [1e9, 123456789.0, 0.001, 1.25e-05])
+def test_very_many_and_very_few_transactions_are_a_load_too(tps: float) -> None:
+    assert rates("postgres", tps=tps)["reads"] == pytest.approx(2 * tps)
+
+
 @pytest.mark.parametrize("purpose", PURPOSES.values(), ids=list(PURPOSES))
 def test_the_default_need_is_the_load_of_the_preset(purpose: Purpose) -> None:
     preset = {each.name: each.arrival.rate_iops for each in resolve(purpose.preset).spec.streams}  # type: ignore[union-attr]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from spindle.assess.need import LOG_SHARE, Need
 from spindle.base import units
+from spindle.base.numbers import written
 from spindle.result.record import RunRecord, TargetRecord
 from spindle.result.search import TargetPoint, TargetSearch
 from spindle.result.starved import clients
@@ -81,7 +82,7 @@ def region_options(need: Need, size_bytes: int, opened: LoadRunner) -> list[tupl
     found = []
     for stream in need.load().spec.streams:
         start, end = (getattr(place, "fraction", 0.0) for place in (stream.region.offset, stream.region.end))
-        found.append((f"{stream.name}.region", f"{100 * share * start:.9g}%-{100 * share * end:.9g}%"))
+        found.append((f"{stream.name}.region", f"{written(100 * share * start)}%-{written(100 * share * end)}%"))
     return found
 
 

@@ -10,6 +10,7 @@ from functools import cache
 
 from spindle import _core
 from spindle.assess.purpose import PURPOSES, Amount, Purpose, every_key
+from spindle.base.numbers import written
 from spindle.base.suggestions import meant
 from spindle.base.words import listed
 from spindle.result.search import Bound
@@ -157,7 +158,7 @@ class Need:
             elif stream.name in self.purpose.workers:
                 workers = round(self.amounts[self.purpose.workers[stream.name]])
             found.append((f"{stream.name}.workers", str(workers)))
-            found.append((f"{stream.name}.rate", f"{self._iops(stream, multiple):.9g} IOPS"))
+            found.append((f"{stream.name}.rate", f"{written(self._iops(stream, multiple))} IOPS"))
         return found
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from spindle.base import units
 
 TIMES = 10.0
@@ -35,6 +37,11 @@ def plain(value: float) -> str:
     if abs(value) >= 1:
         return f"{value:.2f}"
     return f"{value:.3f}"
+
+
+def written(value: float) -> str:
+    """Nine significant digits, as a user writes them: 0.0000125, never 1.25e-05, which no key takes."""
+    return format(Decimal(f"{value:.9g}"), "f")
 
 
 def as_change(share: float, sign: bool = False) -> str:

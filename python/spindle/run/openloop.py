@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from spindle.base.numbers import written
 from spindle.result.record import RunRecord
 from spindle.result.search import Capacity
 from spindle.result.workload import Open, WorkloadStream
@@ -96,7 +97,7 @@ def at_rate(resolved: ResolvedWorkload, shares: Shares, iops: float) -> Resolved
     per_stream = max(1, shares.slots // len(resolved.spec.streams))
     options = knee.concurrency(per_stream)
     for name, part in shares.by_stream.items():
-        options.append((f"{name}.rate" if named else "rate", f"{iops * part:.9g} IOPS"))
+        options.append((f"{name}.rate" if named else "rate", f"{written(iops * part)} IOPS"))
     if shares.spacing is not None:
         options.append(("spacing", shares.spacing))
     return resolved.with_overrides(options)

@@ -12,6 +12,7 @@ from spindle import _core
 from spindle.assess.need import words_of
 from spindle.assess.purpose import PURPOSES
 from spindle.base.commands import given, option, shell, switched_off
+from spindle.base.numbers import written
 from spindle.base.units import exact_size
 from spindle.result.record import (
     CurveRecord,
@@ -138,7 +139,7 @@ def _spacing(record: TargetRecord | CurveRecord) -> tuple[str, ...]:
 def _curve_options(curve: Curve) -> tuple[str, ...]:
     if curve.capacity is not None:
         return tuple(given(curve=True))
-    return tuple(given(rates=",".join(f"{point.offered_iops:.9g}" for point in curve.points)))
+    return tuple(given(rates=",".join(written(point.offered_iops) for point in curve.points)))
 
 
 def _seeded(workload: Workload, seed: int) -> Workload:
