@@ -43,7 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Review(), "review")
 
 
-MACHINE_WIDE = {"docs", "doctor", "host", "inspect", "knobs"}
+MACHINE_WIDE = {"doctor", "host", "inspect", "knobs"}
 """Folders whose tests change settings of the whole machine, or look at all of it: one after another."""
 
 
