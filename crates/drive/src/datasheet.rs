@@ -19,6 +19,7 @@ use crate::params::{
     WriteBack,
 };
 use crate::seek::SeekCurve;
+use crate::segments::MOST as MOST_SEGMENTS;
 
 /// Bytes of a block.
 const BLOCK: u64 = 512;
@@ -379,7 +380,7 @@ fn read_disk(table: &mut Table) -> Result<DiskSheet, ConfigError> {
         seek_full_ns: duration(table, "seek_full")?,
         write_settle_ns: duration(table, "write_settle")?,
         cache: size(table, "cache")?,
-        segments: integer(table, "segments", 1024)?,
+        segments: integer(table, "segments", u64::from(MOST_SEGMENTS))?,
         cached_writes: integer(table, "cached_writes", 4096)?,
         interface_rate: bytes_per_second(table, "interface_rate")?,
         command_ns: duration(table, "command_overhead")?,

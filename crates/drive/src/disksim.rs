@@ -20,6 +20,7 @@ use crate::params::{
     Scheduling, WriteBack,
 };
 use crate::seek::SeekCurve;
+use crate::segments::MOST as MOST_SEGMENTS;
 
 /// A drive of a parameter file, and the trace it comes with.
 #[derive(Debug, Clone, PartialEq)]
@@ -487,9 +488,10 @@ fn buffer(cache: &Block<'_>) -> Result<Buffer, String> {
     }
     let over = cache.number_or("Read-ahead over requested", 1.0)?;
     let segments = cache.count_or("Number of buffer segments", 1)?;
-    if !(1..=1024).contains(&segments) {
+    if !(1..=MOST_SEGMENTS).contains(&segments) {
         return Err(format!(
-            "'Number of buffer segments' {segments}; allowed are 1 to 1024"
+            "'Number of buffer segments' {segments}; allowed are 1 to {}",
+            MOST_SEGMENTS
         ));
     }
     Ok(Buffer {

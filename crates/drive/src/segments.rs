@@ -21,11 +21,44 @@ pub(crate) enum Content {
 pub(crate) struct Segment {
     pub(crate) start: u64,
     pub(crate) end: u64,
-    pub(crate) content: Content,
+    content: Content,
     /// Its last command was a write.
     pub(crate) written: bool,
     /// Rises with use.
     stamp: u64,
+    /// Its rank for a read whose first block no segment has: by this alone most reads choose.
+    rank: u64,
+}
+
+impl Segment {
+    /// Its value for a read whose first block it does not have.
+    fn value_without(&self) -> u64 {
+        match self.content {
+            Content::Empty => 3,
+            Content::Clean => 2,
+            Content::Reading => 1,
+            Content::Writing => 0,
+        }
+    }
+
+    fn set_rank(&mut self, index: usize) {
+        self.rank = ranked(self.value_without(), self.stamp, index);
+    }
+}
+
+/// One number, so that the choice among many segments is a maximum: the value, then the age, then which it is.
+fn ranked(value: u64, stamp: u64, index: usize) -> u64 {
+    value << VALUE_SHIFT | (STAMP_MASK - stamp) << INDEX_BITS | index as u64
+}
+
+/// The segment of the highest rank; `None` if its value is 0.
+fn taken(rank: u64) -> Option<usize> {
+    (rank >> VALUE_SHIFT > 0).then_some((rank & u64::from(MOST - 1)) as usize)
+}
+
+/// True if a block is no farther behind the end of a segment than read-ahead may be from it.
+fn is_ahead(segment: &Segment, lbn: u64, gap: u64) -> bool {
+    lbn >= segment.end && lbn - segment.end <= gap
 }
 
 /// How much of a read is there.
@@ -39,9 +72,14 @@ pub(crate) enum Hit {
     None,
 }
 
-/// Bits of a stamp: more than the commands of any run.
-const STAMP_BITS: u32 = 56;
+/// Bits of an index, and of a stamp: more than the commands of any run.
+const INDEX_BITS: u32 = 10;
+const STAMP_BITS: u32 = 50;
 const STAMP_MASK: u64 = (1 << STAMP_BITS) - 1;
+const VALUE_SHIFT: u32 = INDEX_BITS + STAMP_BITS;
+
+/// Most segments of a buffer.
+pub(crate) const MOST: u32 = 1 << INDEX_BITS;
 
 /// The buffer.
 #[derive(Debug, Clone)]
@@ -63,16 +101,22 @@ impl Segments {
             content: Content::Empty,
             written: false,
             stamp: 0,
+            rank: 0,
         };
         let count = buffer.segments.max(1);
         let ahead = buffer.almost_hits.then_some(u64::from(buffer.forward_gap));
-        Self {
-            segments: (0..count)
-                .map(|index| Segment {
+        let segments: Vec<_> = (0..count)
+            .map(|index| {
+                let mut segment = Segment {
                     stamp: u64::from(index),
                     ..empty
-                })
-                .collect(),
+                };
+                segment.set_rank(index as usize);
+                segment
+            })
+            .collect();
+        Self {
+            segments,
             size: u64::from(buffer.segment_blocks.max(1)),
             stamp: u64::from(count),
             caching: buffer.caching,
@@ -106,40 +150,57 @@ impl Segments {
     pub(crate) fn touch(&mut self, index: usize) {
         self.segments[index].stamp = self.stamp;
         self.stamp += 1;
+        self.segments[index].set_rank(index);
+    }
+
+    pub(crate) fn set_content(&mut self, index: usize, content: Content) {
+        self.segments[index].content = content;
+        self.segments[index].set_rank(index);
     }
 
     /// The segment for a read of `blocks` blocks from `lbn` on. `upcoming` is the block behind the last that is being
     /// read ahead.
     #[inline]
     pub(crate) fn for_read(&self, lbn: u64, blocks: u64, upcoming: u64) -> Option<(usize, Hit)> {
-        let mut best = (0, 0, Hit::None);
-        for (index, segment) in self.segments.iter().enumerate() {
-            let found = (segment.start <= lbn) & (lbn < segment.end);
-            let (value, hit) = if found | (segment.content == Content::Reading) {
-                self.value_of(segment, lbn, blocks, upcoming)
-            } else {
-                let value = match segment.content {
-                    Content::Empty => 3,
-                    Content::Clean => 2,
-                    Content::Reading | Content::Writing => 0,
-                };
-                (value, Hit::None)
-            };
-            // One number, so that the choice among many segments is no branch: the value, then the age.
-            let rank = value << STAMP_BITS | (STAMP_MASK - segment.stamp);
-            if rank > best.0 {
-                best = (rank, index, hit);
-            }
+        let (mut found, mut best) = (false, 0);
+        for segment in &self.segments {
+            // A range that ends before it begins counts as found: the longer way decides then too.
+            found |= lbn.wrapping_sub(segment.start) < segment.end.wrapping_sub(segment.start);
+            best = best.max(segment.rank);
         }
-        (best.0 > STAMP_MASK).then_some((best.1, best.2))
+        if found || self.is_near(lbn, upcoming) {
+            return self.for_read_there(lbn, blocks, upcoming);
+        }
+        taken(best).map(|index| (index, Hit::None))
     }
 
-    /// The value of a segment that has the first block of a read, or is being read; 0: it must not be taken, and is not.
-    fn value_of(&self, segment: &Segment, lbn: u64, blocks: u64, upcoming: u64) -> (u64, Hit) {
-        if segment.content == Content::Empty {
-            return (3, Hit::None);
+    /// True if read-ahead of a segment is about to come to a block.
+    #[inline]
+    fn is_near(&self, lbn: u64, upcoming: u64) -> bool {
+        let Some(gap) = self.ahead.filter(|_| lbn < upcoming) else {
+            return false;
+        };
+        self.segments
+            .iter()
+            .any(|one| one.content == Content::Reading && is_ahead(one, lbn, gap))
+    }
+
+    /// The same where a segment may have the first block, or come to it.
+    fn for_read_there(&self, lbn: u64, blocks: u64, upcoming: u64) -> Option<(usize, Hit)> {
+        let mut best = (0, Hit::None);
+        for (index, segment) in self.segments.iter().enumerate() {
+            let (value, hit) = self.value_of(segment, lbn, blocks, upcoming);
+            let rank = ranked(value, segment.stamp, index);
+            if rank > best.0 {
+                best = (rank, hit);
+            }
         }
-        if (segment.start..segment.end).contains(&lbn) {
+        taken(best.0).map(|index| (index, best.1))
+    }
+
+    /// The value of a segment for a read; 0: it must not be taken.
+    fn value_of(&self, segment: &Segment, lbn: u64, blocks: u64, upcoming: u64) -> (u64, Hit) {
+        if segment.content != Content::Empty && (segment.start..segment.end).contains(&lbn) {
             let value = match segment.content {
                 _ if !self.caching || (segment.written && !self.hits_on_written) => {
                     return (0, Hit::None);
@@ -154,14 +215,11 @@ impl Segments {
                 (value - 4, Hit::Partial)
             };
         }
-        let is_near = self
-            .ahead
-            .is_some_and(|gap| lbn >= segment.end && lbn - segment.end <= gap && lbn < upcoming);
-        if is_near {
-            (5, Hit::Partial)
-        } else {
-            (1, Hit::None)
+        let near = self.ahead.is_some_and(|gap| is_ahead(segment, lbn, gap));
+        if segment.content == Content::Reading && lbn < upcoming && near {
+            return (5, Hit::Partial);
         }
+        (segment.value_without(), Hit::None)
     }
 
     /// The segment for a write.
@@ -193,6 +251,7 @@ impl Segments {
                 && segment.start < lbn + blocks
             {
                 segment.content = Content::Empty;
+                segment.set_rank(index);
             }
         }
     }
@@ -200,6 +259,6 @@ impl Segments {
     /// Updates a segment whose command or read-ahead is over.
     pub(crate) fn settle(&mut self, index: usize) {
         let keep = self.caching && (self.hits_on_written || !self.segments[index].written);
-        self.segments[index].content = if keep { Content::Clean } else { Content::Empty };
+        self.set_content(index, if keep { Content::Clean } else { Content::Empty });
     }
 }

@@ -100,7 +100,7 @@ impl Mechanical {
                 collect(&mut stream, &mechanics, from, end, &mut self.runs);
             }
             stream.least = (end + u64::from(self.buffer.least_read_ahead)).min(stream.limit);
-            self.segments.get(segment).content = Content::Reading;
+            self.segments.set_content(segment, Content::Reading);
             self.stream = Some(stream);
         }
         let sending = HostTransfer {

@@ -48,8 +48,8 @@ impl Mechanical {
                 .overwrite(lbn, u64::from(blocks), [Some(segment), reading]);
             let entry = self.segments.get(segment);
             entry.start = lbn;
-            entry.content = Content::Writing;
             entry.written = true;
+            self.segments.set_content(segment, Content::Writing);
             self.segments.fill(segment, lbn + u64::from(blocks));
             self.segments.touch(segment);
         } else {
