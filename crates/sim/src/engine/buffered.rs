@@ -16,6 +16,14 @@ const MAPPED: u64 = 1024;
 impl Engine {
     /// Begins a request through the page cache.
     pub(super) fn issue_buffered(&mut self, slot: u32) -> Result<(), SimError> {
+        if self.waits_for_iolock(slot) {
+            return Ok(());
+        }
+        self.begin_buffered(slot)
+    }
+
+    /// Begins it; it has the lock of its file.
+    pub(super) fn begin_buffered(&mut self, slot: u32) -> Result<(), SimError> {
         let request = self.load.slots[slot as usize].request;
         let (first, _) = pages_of(request.offset, u64::from(request.len));
         if let Some(cache) = &mut self.cache {
@@ -655,6 +663,7 @@ impl Engine {
         let stream = &self.load.streams[self.load.workers[worker as usize].stream];
         if stream.dsync && request.op == Op::Write {
             self.load.slots[slot as usize].stage = Stage::Durable;
+            self.release_iolock(slot)?;
             return self.begin_sync(slot);
         }
         let copy_ns = self

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use spindle_workload::{Op, Request};
 
 use super::bio::{Bio, Chain, Issuer, Manner, Owner};
+use super::iolock::IoLocks;
 use super::load::{Slot, Stage};
 use super::{BLOCK, Engine, Target};
 use crate::error::SimError;
@@ -42,6 +43,8 @@ pub(crate) struct Journal {
     waiting: Vec<u32>,
     /// By number of the file.
     locks: Vec<Lock>,
+    /// Those that buffered readers share, on XFS.
+    pub(super) io_locks: Option<IoLocks>,
 }
 
 impl Journal {
@@ -61,6 +64,7 @@ impl Journal {
             running: Vec::new(),
             waiting: Vec::new(),
             locks: Vec::new(),
+            io_locks: IoLocks::of(files),
         }
     }
 

@@ -8,6 +8,7 @@ mod buffered;
 mod events;
 mod fabric;
 mod files;
+mod iolock;
 mod journal;
 mod load;
 mod pace;
@@ -1769,6 +1770,9 @@ impl Engine {
         let service_ns = now_ns - at.issued_ns;
         match at.stage {
             Stage::Data | Stage::Durable => {
+                self.release_iolock(slot)?;
+                let at = &mut self.load.slots[slot as usize];
+                let stream = &mut self.load.streams[index];
                 let kind = OpKind::first_of(at.request.op);
                 let bytes = u64::from(at.request.len);
                 if let Some(own) = &mut self.load.workers[worker].own {

@@ -55,6 +55,8 @@ HOST_2011 = Host(kernel="2.6.32", memory="4GiB", copy_rate="5 GB/s")
 CHEETAHS = Drives("ST3600057SS", 14)
 CHUNK_2011_KIB = 512
 FILE_2011 = "320GB"
+FILE_SIZE_2011 = "305176MiB"
+"""A single file: the whole of it."""
 SEEKERS_2011 = Seekers(processes=5, sync=True)
 
 WRITE_PAGE_2004 = {"ext2": WRITE_PAGE_2004_PLAIN, "xfs": WRITE_PAGE_2004_PLAIN, "ext3": WRITE_PAGE_2004_EXT3}
@@ -91,6 +93,7 @@ def of_bonnie(row: dict[str, str]) -> Iterator[Prediction]:
     array = md("raid10", row["layout"], CHUNK_2011_KIB)
     files: dict[str, str | int] = {
         "type": row["fs"],
+        "file_size": FILE_SIZE_2011,
         "read_page": READ_PAGE_2011.plain,
         "write_page": WRITE_PAGE_2011.plain,
     }
