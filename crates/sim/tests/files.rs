@@ -102,6 +102,37 @@ fn a_read_waits_for_the_fsync_of_its_file_until_3_1() {
     assert!(slow("3.2") < 1.6e6, "{}", slow("3.2"));
 }
 
+/// Buffered random reads of four threads, a tenth of them written back, in files of this size.
+fn rewrites(kind: &str, file_size: &str) -> SimFigures {
+    // Of different lengths: reads that begin and end together keep no one waiting.
+    let of = machine(&format!(
+        "[host]\nkernel = '2.6.32'\n[queue]\nscheduler = 'noop'\n[files]\ntype = '{kind}'\nnew = true\nfile_size = '{file_size}'\n\
+         [[drive]]\nservice = '1ms'\nspread = 'uniform'\nservers = 8\nflush = '1ms'\ncapacity = '4GiB'\nqueue_depth = 8\n"
+    ));
+    let load = random("rewrite_fraction = '10%'")
+        .replace("direct = true", "direct = false")
+        .replace("workers = 8", "workers = 4");
+    run(&of, &load)
+}
+
+#[test]
+fn a_buffered_write_waits_for_the_readers_of_its_file_and_they_for_it_on_xfs() {
+    let (one_file, many_files) = (rewrites("xfs", "4GiB"), rewrites("xfs", "1MiB"));
+    let lost = 1.0 - rate_of(&one_file) / rate_of(&many_files);
+    assert!((0.05..0.5).contains(&lost), "{lost}");
+    // Its readers have no such lock elsewhere.
+    let without = rate_of(&rewrites("ext2", "4GiB"));
+    assert!(
+        (without / rate_of(&many_files) - 1.0).abs() < 0.01,
+        "{without}"
+    );
+    // The wait is part of the latency of the write, and nothing is lost.
+    let writes = |figures: &SimFigures| figures.run.streams[0].write.clone().unwrap();
+    let (waits, goes) = (writes(&one_file), writes(&many_files));
+    assert!(waits.latency.mean_ns > 2.0 * goes.latency.mean_ns.max(1.0));
+    assert!(waits.requests.abs_diff(goes.requests) <= 4); // the threads under way at the end
+}
+
 #[test]
 fn direct_writes_of_ext3_go_one_after_another_and_those_of_xfs_do_not() {
     let rate = |kind: &str| {
