@@ -104,7 +104,7 @@ fn a_read_waits_for_the_fsync_of_its_file_until_3_1() {
 
 /// Buffered random reads of four threads, a tenth of them written back, in files of this size.
 fn rewrites(kind: &str, file_size: &str) -> SimFigures {
-    // Of different lengths: reads that begin and end together keep no one waiting.
+    // Reads take different times: those that begin and end together keep no one waiting.
     let of = machine(&format!(
         "[host]\nkernel = '2.6.32'\n[queue]\nscheduler = 'noop'\n[files]\ntype = '{kind}'\nnew = true\nfile_size = '{file_size}'\n\
          [[drive]]\nservice = '1ms'\nspread = 'uniform'\nservers = 8\nflush = '1ms'\ncapacity = '4GiB'\nqueue_depth = 8\n"
