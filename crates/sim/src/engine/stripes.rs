@@ -529,7 +529,7 @@ impl Stripes {
     }
 
     /// A full stripe that no one has handled becomes a part of the batch of the row before it in the chunk, if that is one
-    /// too. Whoever looks at that row takes it off its list (`stripe_add_to_batch_list`).
+    /// too. A thread that looks at that row takes it off its list (`stripe_add_to_batch_list`).
     fn joins_batch(&mut self, id: u32) -> bool {
         let Work { rows, batched, .. } = *self.work.get(id);
         if !self.rules.grows
