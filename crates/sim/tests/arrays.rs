@@ -63,6 +63,15 @@ fn writes_that_fill_a_stripe_together_are_written_without_reading() {
 }
 
 #[test]
+fn reads_of_one_row_that_come_together_read_each_member_once() {
+    // Three chunks of a stripe of a degraded array in one call: one of them, or parity, is missing.
+    let load = "requests = 1200\n[[stream]]\nname = 's'\nsize = '64KiB'\nwrite_fraction = 0.0\npattern = 'sequential'\ndepth = 3";
+    let figures = run(&machine(&array("level = 'raid5'\nmissing = 1", 4)), load);
+    assert_eq!(figures.drives[1].reads, 0);
+    assert_eq!(reads(&figures), 3 * 400);
+}
+
+#[test]
 fn a_call_of_more_than_two_requests_is_merged_before_the_queues() {
     for (depth, merged) in [(2, 1), (8, 8)] {
         let load = format!(

@@ -63,6 +63,32 @@ fn requests_of_several_workers_that_wait_for_a_tag_get_it_in_order() {
     assert!(off.abs() < 0.05, "off by {off}");
 }
 
+/// Share of the waits of M/D/1 that are at most as long as `t` services, at load `rho` (Crommelin 1932).
+fn share_of_waits(rho: f64, t: f64) -> f64 {
+    let (mut sum, mut factorial) = (0.0, 1.0);
+    for k in 0..=t as u32 {
+        factorial *= f64::from(k.max(1));
+        let left = rho * (t - f64::from(k));
+        sum += (-left).powi(k as i32) / factorial * left.exp();
+    }
+    (1.0 - rho) * sum
+}
+
+#[test]
+fn the_longest_waits_are_those_of_first_come_first_served_for_any_number_of_workers() {
+    for (workers, depth) in [(1, 64), (8, 8), (700, 1)] {
+        let text = "[queue]\nscheduler = 'none'\n[[drive]]\nservice = '1ms'\ncapacity = '1GiB'\nqueue_depth = 1\n";
+        let load = format!(
+            "seconds = 600\n[[stream]]\nname = 's'\npattern = 'uniform'\nsize = '4KiB'\nworkers = {workers}\ndepth = {depth}\nrate = '700 IOPS'\nspacing = 'poisson'"
+        );
+        let figures = run(&machine(text), &load);
+        let percentiles = &read(&figures).latency.percentiles;
+        let p99 = percentiles.iter().find(|(of, _)| *of == 99.0).unwrap();
+        let share = share_of_waits(0.7, p99.1 as f64 / 1e6 - 1.0);
+        assert!((share - 0.99).abs() < 0.0015, "{workers} workers: {share}");
+    }
+}
+
 #[test]
 fn the_mean_wait_is_the_same_whatever_the_order_of_service() {
     // Kleinrock's conservation law: no order of a work-conserving single server that does not look at service times

@@ -466,7 +466,6 @@ impl Fabric {
     /// The next requests of md's thread for rows in the stripe cache ([`Stripes::next`]).
     pub(crate) fn next_rows(
         &mut self,
-        rows: &mut u32,
         done: &mut VecDeque<u32>,
     ) -> Result<Option<Requests>, ArrayError> {
         let (missing, rebuild) = (self.missing, self.rebuild.as_ref());
@@ -475,7 +474,7 @@ impl Fabric {
             return Ok(None);
         };
         let rebuilding = rebuilt.map(|(member, _)| member);
-        stripes.next(rows, done, rebuilding, |end| {
+        stripes.next(done, rebuilding, |end| {
             let mut lacking = missing;
             if let Some((member, recovered)) = rebuilt
                 && end <= recovered

@@ -7,6 +7,7 @@ mod bio;
 mod buffered;
 mod events;
 mod fabric;
+mod fair;
 mod files;
 mod iolock;
 mod journal;
@@ -37,6 +38,7 @@ use self::bio::{Bio, Chain, Issuer, Manner, Owner};
 use self::events::{Events, NEVER};
 pub(crate) use self::fabric::{Fabric, Setup, StripeRules};
 use self::fabric::{Flushes, Piece, Superblock};
+use self::fair::{Fair, Who};
 use self::journal::Journal;
 use self::load::{Alarm, Load, Stage};
 use self::plug::Plug;
@@ -61,8 +63,6 @@ use crate::request::{Id, Origin};
 const LOOK: u64 = 4096;
 /// Blocks of this many bytes.
 const BLOCK: u64 = 512;
-/// Rows that md's thread handles before others get the processor (`MAX_STRIPE_BATCH`).
-const ROWS_AT_ONCE: u32 = 8;
 /// Time after which a plug is pulled (`unplug_delay`, 2.6).
 const PLUG_NS: u64 = 3_000_000;
 
@@ -84,6 +84,8 @@ pub struct SimOptions {
     /// (`io_submit` of one). Otherwise a worker hands over all that it has in one call, as Spindle's own do with
     /// io_uring: under a plug if there are more than two.
     pub one_call_each: bool,
+    /// With a machine's `clock_reading`: time of the first timer tick.
+    pub first_tick_ns: u64,
 }
 
 /// Requests of a call that io_uring plugs are more than these (`IO_PLUG_THRESHOLD`).
@@ -177,6 +179,8 @@ pub(crate) struct Engine {
     awake: Vec<u32>,
     /// md's thread is at work.
     md_runs: bool,
+    /// Which thread has the processor, if reading the clock takes time and md has a thread for rows.
+    fair: Option<Fair>,
     /// Bios that threads which sleep have to send yet, in order: the thread, the queue, the bio. What has left a plug does
     /// not wait here: it has its place in the throttle, and others wait for it.
     behind: VecDeque<(u32, u32, Chain)>,
@@ -263,6 +267,7 @@ impl Engine {
             flushed: Vec::new(),
             awake: Vec::new(),
             md_runs: false,
+            fair: (has_parity && rules.reading_ns > 0).then(|| Fair::new(options.first_tick_ns)),
             behind: VecDeque::new(),
             asleep: Vec::new(),
             ready: VecDeque::new(),
@@ -397,7 +402,12 @@ impl Engine {
             while let Some(slot) = self.returned.pop_front() {
                 self.row_done(slot)?;
             }
+            self.place_rows()?;
             while let Some(worker) = self.awake.pop() {
+                if self.one_call_each && self.cache.is_none() {
+                    // Its call returns.
+                    self.unplug()?;
+                }
                 self.go_on(worker as usize)?;
                 self.unplug()?;
             }
@@ -414,6 +424,7 @@ impl Engine {
                 && self.ready.is_empty()
                 && self.seen_now.is_empty()
                 && !self.rebuild_awake
+                && !self.has_rows_to_do()
             {
                 break;
             }
@@ -677,6 +688,11 @@ impl Engine {
         if waits {
             self.fall_asleep(queue, &chain);
         }
+        if self.rules.reading_ns > 0 && self.is_touched[queue] {
+            // The queues run in the order in which the plug is emptied.
+            self.touched.retain(|other| *other as usize != queue);
+            self.is_touched[queue] = false;
+        }
         self.touch(queue);
         Ok(())
     }
@@ -769,7 +785,31 @@ impl Engine {
     fn unplug(&mut self) -> Result<(), SimError> {
         self.place_rows()?;
         self.release_rows();
+        if self.md_waits_for_processor() {
+            self.empty_plug()?;
+            self.plug.finish();
+            return Ok(());
+        }
         self.run_md(false)
+    }
+
+    /// True if md's thread gets the processor only when the load's sleeps.
+    #[inline]
+    fn md_waits_for_processor(&mut self) -> bool {
+        if self.fair.is_none() || self.md_runs {
+            return false;
+        }
+        self.wake_md();
+        self.fair.as_mut().is_some_and(|fair| !fair.gives_way())
+    }
+
+    /// md's thread wakes if there are rows for it.
+    fn wake_md(&mut self) {
+        if self.has_rows()
+            && let Some(fair) = &mut self.fair
+        {
+            fair.wake(Who::Md);
+        }
     }
 
     /// The thread that works sleeps or has finished: md's thread gets the rows of its plug.
@@ -790,10 +830,20 @@ impl Engine {
         }
         self.place_rows()?;
         self.md_runs = true;
+        if let Some(fair) = &mut self.fair {
+            if yields {
+                fair.sleep(Who::Load);
+            }
+            fair.switch(Who::Md);
+        }
         self.handle_rows(yields)?;
         self.md_runs = false;
         self.empty_plug()?;
         self.plug.finish();
+        if let Some(fair) = &mut self.fair {
+            fair.sleep(Who::Md);
+            fair.switch(Who::Load);
+        }
         Ok(())
     }
 
@@ -962,6 +1012,10 @@ impl Engine {
         }
         self.in_interrupt = false;
         self.now_ns = until_ns;
+        if let Some(fair) = &mut self.fair {
+            fair.spent(until_ns - ns, until_ns);
+            self.wake_md();
+        }
         Ok(())
     }
 
@@ -1120,6 +1174,7 @@ impl Engine {
                 write,
                 sync: manner.sync,
                 gives_up: self.gives_up(slot),
+                plugged: plugged || !self.one_call_each,
             };
             return self.issue_rows(slot, manner, offset, len);
         }
@@ -1134,6 +1189,17 @@ impl Engine {
             }));
         }
         Ok(())
+    }
+
+    /// True if md's thread, or someone who waits for a row, can go on.
+    fn has_rows_to_do(&self) -> bool {
+        match &self.target {
+            Target::Array(fabric) if fabric.superblock.left == 0 => {
+                let goes_on = |of: &Stripes| of.has_work() || of.wakes_waiters();
+                fabric.stripes.as_deref().is_some_and(goes_on)
+            }
+            _ => false,
+        }
     }
 
     /// True if the stripe cache has rows for md's thread.
@@ -1448,28 +1514,14 @@ impl Engine {
         if self.is_rebuilding && self.has_rows() && self.md_thread_is_noting() {
             return Ok(());
         }
-        loop {
-            let mut rows = ROWS_AT_ONCE;
-            while let Some(requests) = self.next_rows(&mut rows)? {
+        while self.begin_round() {
+            while let Some(requests) = self.next_rows()? {
                 self.send_rows(&requests)?;
             }
-            if yields {
-                self.place_rows()?;
+            if yields && self.gives_way()? {
+                self.let_others_go_on()?;
             }
-            if rows == ROWS_AT_ONCE && (self.awake.is_empty() || !yields) {
-                break;
-            }
-            if !yields {
-                continue;
-            }
-            while let Some(worker) = self.awake.pop() {
-                self.go_on(worker as usize)?;
-                self.release_rows();
-            }
-            if self.cache.is_some() {
-                self.go_on_with_pages()?;
-                self.release_rows();
-            }
+            self.end_round();
         }
         if let Target::Array(fabric) = &mut self.target
             && let Some(stripes) = &mut fabric.stripes
@@ -1480,11 +1532,72 @@ impl Engine {
         Ok(())
     }
 
-    fn next_rows(&mut self, rows: &mut u32) -> Result<Option<Requests>, SimError> {
+    fn stripes(&mut self) -> Option<&mut Stripes> {
+        match &mut self.target {
+            Target::Array(fabric) => fabric.stripes.as_deref_mut(),
+            Target::Drive { .. } => None,
+        }
+    }
+
+    fn begin_round(&mut self) -> bool {
+        self.stripes().is_some_and(Stripes::begin_round)
+    }
+
+    fn end_round(&mut self) {
+        if let Some(stripes) = self.stripes() {
+            stripes.end_round();
+        }
+    }
+
+    /// True if md's thread gives way to one that it has woken (`cond_resched`).
+    fn gives_way(&mut self) -> Result<bool, SimError> {
+        if self.fair.is_none() {
+            return Ok(true);
+        }
+        while let Some(slot) = self.returned.pop_front() {
+            self.row_done(slot)?;
+        }
+        let wakes_waiters = self.stripes().is_some_and(|of| of.wakes_waiters());
+        let Some(fair) = &mut self.fair else {
+            return Ok(true);
+        };
+        if wakes_waiters || !self.ready.is_empty() {
+            fair.wake(Who::Load);
+        }
+        let gives_way = fair.gives_way();
+        if gives_way {
+            fair.switch(Who::Load);
+        }
+        Ok(gives_way)
+    }
+
+    /// Threads that waited for a head go on between rows of md's thread.
+    fn let_others_go_on(&mut self) -> Result<(), SimError> {
+        self.place_rows()?;
+        while let Some(worker) = self.awake.pop() {
+            self.go_on(worker as usize)?;
+            self.release_rows();
+        }
+        if self.fair.is_some() {
+            self.fill_ready()?;
+            self.release_rows();
+        }
+        if self.cache.is_some() {
+            self.go_on_with_pages()?;
+            self.release_rows();
+        }
+        if let Some(fair) = &mut self.fair {
+            fair.sleep(Who::Load);
+            fair.switch(Who::Md);
+        }
+        Ok(())
+    }
+
+    fn next_rows(&mut self) -> Result<Option<Requests>, SimError> {
         let Target::Array(fabric) = &mut self.target else {
             return Ok(None);
         };
-        Ok(fabric.next_rows(rows, &mut self.returned)?)
+        Ok(fabric.next_rows(&mut self.returned)?)
     }
 
     fn send_rows(&mut self, requests: &Requests) -> Result<(), SimError> {

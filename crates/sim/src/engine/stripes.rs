@@ -19,6 +19,8 @@ use crate::request::NONE;
 const LISTS: usize = 8;
 /// Rows of full stripes that may pass one that was read for (`BYPASS_THRESHOLD`).
 const MOST_PASSING: i32 = 1;
+/// Rows that md's thread takes at a time (`MAX_STRIPE_BATCH`).
+const ROWS_AT_ONCE: usize = 8;
 /// A cache that grows under pressure stops here (the largest `stripe_cache_size`).
 const MOST_HEADS: usize = 32_768;
 
@@ -35,6 +37,23 @@ struct Head {
     /// Neighbours in the list of inactive heads.
     before: u32,
     after: u32,
+    place: Place,
+    /// Its list of inactive heads.
+    list: u8,
+    /// It has been taken for new rows, and md's thread has not handled it (`STRIPE_BATCH_READY`).
+    is_fresh: bool,
+    /// A bio of these rows has been sent (`STRIPE_IO_STARTED`).
+    has_begun: bool,
+}
+
+/// Where a row of blocks is that may have no work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Someone holds it, or it is in a list with its work.
+    Active,
+    /// It is free, and comes to the list of inactive ones with the thread's next rows (`temp_inactive_list`).
+    Released,
+    Inactive,
 }
 
 /// First member of the group and number of the row.
@@ -56,16 +75,27 @@ pub(crate) struct Work {
     is_listed: bool,
     /// It is in the plug of the thread that wrote it last.
     is_plugged: bool,
+    /// md's thread finds it when it begins anew.
+    is_released: bool,
     /// Bios under way.
     pub(crate) left: u32,
     pub(crate) stage: Step,
     head: u32,
     /// The next work on the same row.
     next: u32,
+    /// It is in the batch of another row (`batch_head`).
+    is_member: bool,
     /// The next row of a batch of full stripes, which are written together.
     batched: u32,
     /// Another write that became a part of this one.
     joined: u32,
+}
+
+impl Work {
+    /// Someone else puts it on the list.
+    fn is_held(&self) -> bool {
+        self.is_plugged || self.is_released
+    }
 }
 
 /// The step of a row that is under way.
@@ -79,6 +109,28 @@ pub(crate) enum Step {
     Writing,
     /// Its last bios are done: md's thread is to see it.
     Done,
+    /// A read has its data, and md's thread sees it once more (`ops_complete_biofill`).
+    Over,
+}
+
+/// The way of a row that md's thread has handled, when it has handled those that it took with it
+/// (`__release_stripe`).
+#[derive(Debug, Clone, Copy)]
+enum After {
+    /// It is to be handled again.
+    List(u32),
+    Delay(u32),
+    /// The head has no work.
+    Free(u32),
+}
+
+/// Released since md's thread began last: it finds them when it begins anew (`released_stripes`).
+#[derive(Debug, Clone, Copy)]
+enum Released {
+    /// The last bio of a row's step is done.
+    Work(u32),
+    /// A head without work.
+    Head(u32),
 }
 
 /// The next requests to members for a row, or a batch of rows.
@@ -99,6 +151,8 @@ pub(crate) struct RowManner {
     pub(crate) sync: bool,
     /// It fails if a row finds no head free (`REQ_RAHEAD`, `R5_GAS_NOBLOCK`).
     pub(crate) gives_up: bool,
+    /// Its thread has a plug.
+    pub(crate) plugged: bool,
 }
 
 /// Rows of a request that have no head yet.
@@ -150,6 +204,14 @@ pub(crate) struct Stripes {
     work: Slab<Work>,
     /// Rows in the plug of the thread that works (`release_stripe_plug`).
     plugged: Vec<u32>,
+    /// Rows that md's thread has taken, and their way afterwards.
+    round: VecDeque<u32>,
+    after: Vec<After>,
+    released: VecDeque<Released>,
+    /// Heads on their way to the inactive ones.
+    free: Vec<u32>,
+    /// Heads have become inactive since someone who waits for one looked.
+    has_freed: bool,
     /// Rows for md's thread.
     handle: List,
     /// Rows that lack blocks.
@@ -188,6 +250,11 @@ impl Stripes {
             has_grown: false,
             work: Slab::with_capacity(2 * heads as usize),
             plugged: Vec::with_capacity(2 * heads as usize),
+            round: VecDeque::with_capacity(ROWS_AT_ONCE),
+            after: Vec::with_capacity(ROWS_AT_ONCE),
+            released: VecDeque::with_capacity(2 * heads as usize),
+            free: Vec::with_capacity(2 * heads as usize),
+            has_freed: false,
             handle: List::with_capacity(2 * heads as usize),
             delayed: List::with_capacity(2 * heads as usize),
             held: List::with_capacity(2 * heads as usize),
@@ -203,7 +270,8 @@ impl Stripes {
             in_hand: None,
         };
         for _ in 0..heads {
-            stripes.grow();
+            let id = stripes.add_head();
+            stripes.park(id);
         }
         stripes
     }
@@ -250,11 +318,23 @@ impl Stripes {
 
     /// True if md's thread has rows to handle.
     pub(crate) fn has_work(&self) -> bool {
-        !self.handle.is_empty()
+        !self.handle.is_empty() || !self.released.is_empty()
+    }
+
+    /// True if someone who waits for a head is to look whether there is one.
+    pub(crate) fn wakes_waiters(&self) -> bool {
+        self.has_freed && !self.pending.is_empty()
     }
 
     /// `grow_one_stripe`.
     fn grow(&mut self) {
+        let id = self.add_head();
+        self.active += 1;
+        self.released.push_back(Released::Head(id));
+        self.has_grown = true;
+    }
+
+    fn add_head(&mut self) -> u32 {
         let id = self.heads.len() as u32;
         self.heads.push(Head {
             key: None,
@@ -263,8 +343,12 @@ impl Stripes {
             last: NONE,
             before: NONE,
             after: NONE,
+            place: Place::Active,
+            is_fresh: false,
+            has_begun: false,
+            list: self.list_of(u64::from(id)) as u8,
         });
-        self.park(id, self.list_of(u64::from(id)));
+        id
     }
 
     /// The list of inactive heads for a row.
@@ -295,6 +379,9 @@ impl Stripes {
 
     /// Gives waiting rows their heads, in the order of their arrival; a request whose last row has one, or needs none.
     pub(crate) fn place(&mut self) -> Option<u32> {
+        if self.is_blocked && !std::mem::take(&mut self.has_freed) {
+            return None;
+        }
         while let Some(mut pending) = self.pending.pop_front() {
             let Pending { slot, manner, .. } = pending;
             while pending.rows.len > 0 {
@@ -348,13 +435,9 @@ impl Stripes {
     }
 
     fn head_of(&mut self, rows: &Rows, gives_up: bool) -> Option<u32> {
-        let group = rows.members.iter().next().unwrap_or(0);
-        let row = rows.offset / STRIPE_BLOCK;
-        let (key, list) = ((group, row), self.list_of(row));
+        let (key, list) = (key_of(rows), self.list_of(rows.offset / STRIPE_BLOCK));
         if let Some(&id) = self.index.get(&key) {
-            if self.heads[id as usize].first == NONE {
-                self.unpark(id, list);
-            }
+            self.hold(id);
             return Some(id);
         }
         let oldest = self.inactive[list].0;
@@ -367,11 +450,13 @@ impl Stripes {
         if oldest == NONE {
             self.wants_more |= self.rules.grows && !self.has_grown;
             self.is_blocked |= !gives_up;
+            self.has_freed = false;
             return None;
         }
-        self.unpark(oldest, list);
+        self.hold(oldest);
         let head = &mut self.heads[oldest as usize];
         head.cached = MemberSet::EMPTY;
+        (head.is_fresh, head.has_begun) = (true, false);
         if let Some(old) = head.key.replace(key) {
             self.index.remove(&old);
         }
@@ -379,21 +464,112 @@ impl Stripes {
         Some(oldest)
     }
 
+    /// Takes a head out of the list of inactive ones, if it is there (`find_get_stripe`).
+    fn hold(&mut self, id: u32) {
+        match self.heads[id as usize].place {
+            Place::Active => return,
+            Place::Released => {}
+            Place::Inactive => self.unpark(id),
+        }
+        self.heads[id as usize].place = Place::Active;
+        self.active += 1;
+    }
+
+    /// A head that no one holds any more, unless it has got new work (`do_release_stripe`).
+    fn free(&mut self, id: u32) {
+        let head = &mut self.heads[id as usize];
+        if head.first == NONE && head.place == Place::Active {
+            head.place = Place::Released;
+            self.active -= 1;
+            self.free.push(id);
+        }
+    }
+
     fn attach(&mut self, head: u32, of: Pending, rows: Rows) {
         let id = self.add_work(head, of, rows);
-        let may_read = of.manner.sync && self.rules.sync_at_once;
-        if of.manner.write
-            && let Some(kept) = self.open_write(head, &rows)
-        {
-            self.join(kept, id, may_read);
+        let may_read = of.manner.sync && self.rules.sync_at_once && of.manner.write;
+        let kept = match of.manner.write {
+            true => self.open_write(head, &rows),
+            false => self.open_read(head),
+        };
+        self.heads[head as usize].is_fresh &= of.manner.write;
+        let work = match kept {
+            Some(kept) => {
+                self.join(kept, id);
+                kept
+            }
+            None => {
+                self.queue_on(head, id);
+                id
+            }
+        };
+        if self.heads[head as usize].first == work && self.joins_batch(work) {
             return;
         }
-        if may_read && of.manner.write {
-            self.may_read(id);
+        if may_read {
+            self.may_read(work);
         }
-        if self.queue_on(head, id) {
-            self.plug(id);
+        if self.heads[head as usize].first == work && self.work.get(work).stage == Step::New {
+            match of.manner.plugged {
+                true => self.plug(work),
+                false => self.hand_in(work),
+            }
         }
+    }
+
+    /// A thread without a plug has written to the row (`raid5_release_stripe`).
+    fn hand_in(&mut self, id: u32) {
+        if self.rules.has_plug {
+            self.list(id);
+        } else if !self.work.get(id).is_released {
+            self.unlist(id);
+            self.work.get_mut(id).is_released = true;
+            self.released.push_back(Released::Work(id));
+        }
+    }
+
+    /// A full stripe that no one has handled becomes a part of the batch of the row before it in the chunk, if that is one
+    /// too. A thread that looks at that row takes it off its list (`stripe_add_to_batch_list`).
+    fn joins_batch(&mut self, id: u32) -> bool {
+        let Work { rows, batched, .. } = *self.work.get(id);
+        if !self.rules.grows
+            || !self.can_batch(id)
+            || rows.offset.is_multiple_of(self.chunk)
+            || batched != NONE
+        {
+            return false;
+        }
+        let (group, row) = key_of(&rows);
+        let Some(&head) = self.index.get(&(group, row - 1)) else {
+            return false;
+        };
+        let before = self.heads[head as usize].first;
+        if before == NONE {
+            if self.heads[head as usize].place != Place::Active {
+                self.hold(head);
+                self.released.push_back(Released::Head(head));
+            }
+            return false;
+        }
+        let of = self.work.get(before);
+        if of.entry != 0 && !of.is_held() {
+            self.hand_in(before);
+        }
+        if !self.can_batch(before) {
+            return false;
+        }
+        self.work.get_mut(before).batched = id;
+        self.unlist(id);
+        let of = self.work.get_mut(id);
+        of.is_member = true;
+        self.reading -= u32::from(std::mem::take(&mut of.may_read));
+        true
+    }
+
+    /// `stripe_can_batch`.
+    fn can_batch(&self, id: u32) -> bool {
+        let work = self.work.get(id);
+        work.stage == Step::New && is_full(work) && self.heads[work.head as usize].is_fresh
     }
 
     fn add_work(&mut self, head: u32, of: Pending, rows: Rows) -> u32 {
@@ -406,10 +582,12 @@ impl Stripes {
             entry: 0,
             is_listed: false,
             is_plugged: false,
+            is_released: false,
             left: 0,
             stage: Step::New,
             head,
             next: NONE,
+            is_member: false,
             batched: NONE,
             joined: NONE,
         })
@@ -425,22 +603,14 @@ impl Stripes {
         self.heads[head as usize].first == id
     }
 
-    /// Adds the blocks of a write to one that has not been begun; if it was delayed, it may have all blocks now.
-    fn join(&mut self, kept: u32, id: u32, may_read: bool) {
+    /// Adds the blocks of a request to one that has not been begun; a write that was delayed may have all blocks now.
+    fn join(&mut self, kept: u32, id: u32) {
         let rows = self.work.get(id).rows;
         let of = self.work.get_mut(kept);
         of.rows.full = of.rows.full.with(&rows.full);
         of.rows.partial = of.rows.partial.with(&rows.partial);
         let before = std::mem::replace(&mut of.joined, id);
-        let is_new = of.stage == Step::New;
-        let is_first = self.heads[of.head as usize].first == kept;
         self.work.get_mut(id).joined = before;
-        if may_read {
-            self.may_read(kept);
-        }
-        if is_new && is_first {
-            self.plug(kept);
-        }
     }
 
     /// A thread has written to the row. It keeps it in its plug; until 2.6.38 md's thread gets it at once.
@@ -449,9 +619,10 @@ impl Stripes {
             self.list(id);
             return;
         }
+        // It leaves the list of md's thread (`find_get_stripe`).
+        self.unlist(id);
         let of = self.work.get_mut(id);
-        if !of.is_listed && !std::mem::replace(&mut of.is_plugged, true) {
-            of.entry = 0;
+        if !std::mem::replace(&mut of.is_plugged, true) {
             self.plugged.push(id);
         }
     }
@@ -460,8 +631,11 @@ impl Stripes {
     pub(crate) fn release(&mut self) {
         let mut plugged = std::mem::take(&mut self.plugged);
         for id in plugged.drain(..) {
-            self.work.get_mut(id).is_plugged = false;
-            self.list(id);
+            let of = self.work.get_mut(id);
+            of.is_plugged = false;
+            if !of.is_member {
+                self.list(id);
+            }
         }
         self.plugged = plugged;
     }
@@ -541,14 +715,12 @@ impl Stripes {
 
     /// The next row for md's thread: of those that were delayed only if no full stripe is under way, or some have passed.
     fn take_next(&mut self) -> Option<u32> {
-        if !self.rules.has_plug {
-            self.activate();
-        }
         if let Some(id) = Self::first(&mut self.handle, &self.work) {
             self.handle.pop_front();
+            let head = self.work.get(id).head;
             match Self::first(&mut self.held, &self.work) {
                 None => self.passed = 0,
-                Some(_) if self.work.get(id).stage != Step::New => {}
+                Some(_) if self.heads[head as usize].has_begun => {}
                 Some(held) => self.pass(held),
             }
             return Some(id);
@@ -579,6 +751,13 @@ impl Stripes {
         }
     }
 
+    /// A read of the row that has not been begun (`add_stripe_bio`).
+    fn open_read(&self, head: u32) -> Option<u32> {
+        let last = self.heads[head as usize].last;
+        let is_open = |work: &Work| !work.write && work.stage == Step::New;
+        (last != NONE && is_open(self.work.get(last))).then_some(last)
+    }
+
     /// A write of other blocks of the row that has not been begun (`add_stripe_bio`; the blocks are taken by
     /// `ops_run_biodrain`, after the reads).
     fn open_write(&self, head: u32, rows: &Rows) -> Option<u32> {
@@ -595,54 +774,118 @@ impl Stripes {
         (is_open && is_apart).then_some(last)
     }
 
-    /// The oldest inactive head becomes active.
-    fn unpark(&mut self, id: u32, list: usize) {
-        let Head { before, after, .. } = self.heads[id as usize];
+    /// Takes a head out of the list of inactive ones.
+    fn unpark(&mut self, id: u32) {
+        let Head {
+            before,
+            after,
+            list,
+            ..
+        } = self.heads[id as usize];
         match before {
-            NONE => self.inactive[list].0 = after,
+            NONE => self.inactive[list as usize].0 = after,
             before => self.heads[before as usize].after = after,
         }
         match after {
-            NONE => self.inactive[list].1 = before,
+            NONE => self.inactive[list as usize].1 = before,
             after => self.heads[after as usize].before = before,
         }
-        self.active += 1;
     }
 
-    fn park(&mut self, id: u32, list: usize) {
-        let last = std::mem::replace(&mut self.inactive[list].1, id);
+    fn park(&mut self, id: u32) {
         let head = &mut self.heads[id as usize];
-        (head.before, head.after) = (last, NONE);
+        let last = std::mem::replace(&mut self.inactive[head.list as usize].1, id);
+        (head.before, head.after, head.place) = (last, NONE, Place::Inactive);
+        let list = head.list;
         match last {
-            NONE => self.inactive[list].0 = id,
+            NONE => self.inactive[list as usize].0 = id,
             last => self.heads[last as usize].after = id,
         }
     }
 
-    /// The next row, or batch, for md's thread, which handles `rows` rows at most; rows that are done end here, and the slots
-    /// of their requests go to `done`. `rebuilt`: the member that is being rebuilt. `missing`: members without the row's data.
-    /// `Ok(None)`: no more.
+    /// md's thread takes its next rows, at most `ROWS_AT_ONCE`, and then frees those of the rows before them that have no
+    /// work (`raid5d`, `handle_active_stripes`). False: it has nothing to do.
+    pub(crate) fn begin_round(&mut self) -> bool {
+        loop {
+            let has_released = !self.released.is_empty();
+            self.has_grown &= !has_released;
+            while let Some(released) = self.released.pop_front() {
+                match released {
+                    Released::Work(id) => {
+                        let of = self.work.get_mut(id);
+                        of.is_released = false;
+                        if !of.is_plugged && !of.is_member {
+                            self.list(id);
+                        }
+                    }
+                    Released::Head(id) => self.free(id),
+                }
+            }
+            if !self.rules.has_plug {
+                self.activate();
+            }
+            while self.round.len() < ROWS_AT_ONCE
+                && let Some(id) = self.take_next()
+            {
+                self.unlist(id);
+                self.round.push_back(id);
+            }
+            self.has_freed |= !self.free.is_empty();
+            for at in 0..self.free.len() {
+                let id = self.free[at];
+                if self.heads[id as usize].place == Place::Released {
+                    self.park(id);
+                }
+            }
+            self.free.clear();
+            if has_released || !self.round.is_empty() {
+                return true;
+            }
+            if !std::mem::take(&mut self.wants_more) || self.heads.len() >= MOST_HEADS {
+                return false;
+            }
+            self.grow();
+        }
+    }
+
+    /// The rows that md's thread has taken go to their lists, or are free.
+    pub(crate) fn end_round(&mut self) {
+        for at in 0..self.after.len() {
+            match self.after[at] {
+                // A thread that has written to it meanwhile has it.
+                After::List(id) | After::Delay(id) if self.work.get(id).is_held() => {}
+                After::List(id) => self.list(id),
+                After::Delay(id) => self.delay(id),
+                After::Free(head) => self.free(head),
+            }
+        }
+        self.after.clear();
+    }
+
+    /// Handles the rows that md's thread has taken, up to one, or a batch, that has requests; slots of requests with a row
+    /// that is done go to `done`. `rebuilt`: the member that is being rebuilt. `missing`: members without the row's data.
     pub(crate) fn next(
         &mut self,
-        rows: &mut u32,
         done: &mut VecDeque<u32>,
         rebuilt: Option<u32>,
         missing: impl Fn(u64) -> MemberSet,
     ) -> Result<Option<Requests>, ArrayError> {
-        while *rows > 0 {
-            let Some(id) = self.take_next() else {
-                if std::mem::take(&mut self.wants_more) && self.heads.len() < MOST_HEADS {
-                    self.grow();
-                    self.has_grown = true;
-                }
-                return Ok(None);
-            };
-            self.unlist(id);
-            *rows -= 1;
-            if self.work.get(id).stage == Step::Done {
-                self.end(id, done);
-            } else if let Some(requests) = self.handle_row(id, rebuilt, &missing)? {
-                return Ok(Some(requests));
+        while let Some(first) = self.round.pop_front() {
+            let mut id = first;
+            while id != NONE {
+                let of = *self.work.get(id);
+                self.heads[of.head as usize].is_fresh = false;
+                id = match of.stage {
+                    Step::Over => self.end(id, done),
+                    Step::Done if of.write => self.end(id, done),
+                    _ => {
+                        let requests = self.handle_row(id, done, rebuilt, &missing)?;
+                        if requests.is_some() {
+                            return Ok(requests);
+                        }
+                        NONE
+                    }
+                };
             }
         }
         Ok(None)
@@ -652,6 +895,7 @@ impl Stripes {
     fn handle_row(
         &mut self,
         id: u32,
+        done: &mut VecDeque<u32>,
         rebuilt: Option<u32>,
         missing: impl Fn(u64) -> MemberSet,
     ) -> Result<Option<Requests>, ArrayError> {
@@ -673,26 +917,44 @@ impl Stripes {
             (reads(&work.rows, &cached, &missing)?, MemberSet::EMPTY)
         };
         if !reads.is_empty() && work.write && !work.may_read && work.slot != Stripes::REBUILD {
-            self.delay(id);
+            self.after.push(After::Delay(id));
             return Ok(None);
         }
-        if !reads.is_empty() {
+        if !reads.is_empty() && (work.write || work.stage == Step::New) {
             let stage = Step::Reading(reads);
             return Ok(Some(self.start(id, stage, reads, STRIPE_BLOCK)));
         }
-        if !work.write {
-            let stage = Step::Reading(MemberSet::EMPTY);
-            self.work.get_mut(id).stage = stage;
-            return Ok(Some(self.start(id, stage, MemberSet::EMPTY, 0)));
+        self.after.push(After::List(id));
+        if work.write {
+            let len = self.batch(id);
+            self.work.get_mut(id).stage = Step::Computed(writes, len);
+            return Ok(None);
         }
-        let len = self.batch(id);
-        self.work.get_mut(id).stage = Step::Computed(writes, len);
-        self.list(id);
+        let wanted = work.rows.full.with(&work.rows.partial);
+        if wanted.common(&missing).without(&cached).is_empty() {
+            self.fill(id, done);
+        } else {
+            // It computes first what is lost.
+            self.heads[work.head as usize].cached = cached.with(&wanted);
+            self.work.get_mut(id).stage = Step::Done;
+        }
         Ok(None)
+    }
+
+    /// A read gets its data (`ops_run_biofill`).
+    fn fill(&mut self, id: u32, done: &mut VecDeque<u32>) {
+        self.work.get_mut(id).stage = Step::Over;
+        let mut part = id;
+        while part != NONE {
+            let Work { slot, joined, .. } = *self.work.get(part);
+            done.push_back(slot);
+            part = joined;
+        }
     }
 
     fn start(&mut self, id: u32, stage: Step, members: MemberSet, len: u64) -> Requests {
         let work = self.work.get_mut(id);
+        self.heads[work.head as usize].has_begun |= !members.is_empty();
         work.stage = stage;
         Requests {
             work: id,
@@ -703,11 +965,24 @@ impl Stripes {
         }
     }
 
-    /// Joins the full stripes that follow in the list and on the members, within a chunk; their length.
+    /// The rows of a batch are computed together; their length. Before 4.1 they are those that follow in the list and on the
+    /// members, within a chunk: md's thread comes to them next in any case.
     fn batch(&mut self, id: u32) -> u64 {
         self.compute(id);
         let mut last = *self.work.get(id);
         let (mut at, mut len) = (id, STRIPE_BLOCK);
+        while last.batched != NONE {
+            at = last.batched;
+            self.compute(at);
+            let of = self.work.get_mut(at);
+            of.stage = Step::Writing;
+            last = *of;
+            self.heads[last.head as usize].is_fresh = false;
+            len += STRIPE_BLOCK;
+        }
+        if self.rules.grows {
+            return len;
+        }
         while is_full(&last)
             && let Some(next) = Self::first(&mut self.handle, &self.work)
             && let work = *self.work.get(next)
@@ -743,7 +1018,6 @@ impl Stripes {
 
     /// All bios of a row's step are done: md's thread goes on with it.
     pub(crate) fn step_done(&mut self, id: u32) {
-        self.has_grown = false;
         let work = self.work.get_mut(id);
         let stage = work.stage;
         work.stage = if work.write && stage != Step::Writing {
@@ -755,12 +1029,12 @@ impl Stripes {
             let cached = &mut self.heads[work.head as usize].cached;
             *cached = cached.with(&members);
         }
-        self.list(id);
+        self.released.push_back(Released::Work(id));
     }
 
-    /// A row, or a batch, is done, and its head free for others.
-    fn end(&mut self, id: u32, done: &mut VecDeque<u32>) {
-        let mut at = id;
+    /// A row, or a batch, is done, and its head free for others; other work on the row, if there is some.
+    fn end(&mut self, id: u32, done: &mut VecDeque<u32>) -> u32 {
+        let (mut at, mut other) = (id, NONE);
         while at != NONE {
             let work = *self.work.get(at);
             let rows = &work.rows;
@@ -778,8 +1052,13 @@ impl Stripes {
             head.first = work.next;
             if work.next == NONE {
                 head.last = NONE;
-                self.active -= 1;
-                self.park(work.head, self.list_of(rows.offset / STRIPE_BLOCK));
+                if work.is_member {
+                    self.released.push_back(Released::Head(work.head));
+                } else {
+                    self.after.push(After::Free(work.head));
+                }
+            } else if at == id {
+                other = work.next;
             } else {
                 self.list(work.next);
             }
@@ -787,12 +1066,21 @@ impl Stripes {
             while part != NONE {
                 let Work { slot, joined, .. } = *self.work.get(part);
                 self.work.remove(part);
-                done.push_back(slot);
+                if work.stage != Step::Over {
+                    done.push_back(slot);
+                }
                 part = joined;
             }
             at = work.batched;
         }
+        other
     }
+}
+
+/// The head that a row has.
+fn key_of(rows: &Rows) -> Key {
+    let group = rows.members.iter().next().unwrap_or(0);
+    (group, rows.offset / STRIPE_BLOCK)
 }
 
 fn is_full(work: &Work) -> bool {

@@ -10,12 +10,19 @@ from spindle.result.figures import Stream
 from spindle.run.simulate import read_figures
 from spindle.validation.kernel.cases import ELEVATORS, Case, Load
 from spindle.validation.kernel.runner import CaseFigures, LoadFigures, MemberFigures, NotModelled
-from spindle.validation.kernel.steps import CLOCK_READING_NS
+from spindle.validation.kernel.steps import CLOCK_READING_NS, STRIPES
 from spindle.validation.kernel.trace import Request, member_figures
 
 PIECE_S = 1.0
 COPY_RATE = "900000 GB/s"
 """The processors of the measured machine cost no time."""
+TICK_NS = 4_000_000
+_MARKED_AFTER_TICK_NS = {"": 1_415_327, "stripe cache": 1_724_831, "1 removed": 1_664_261, "2 removed": 1_910_124}
+"""From a timer tick to the begin of the measurement, read off the lab, whose ticks come at multiples of 4 ms: what was
+done with the array before moves it.
+"""
+_LOAD_BEGINS_NS, _DD_BEGINS_NS = 5_840, 28_100
+"""From the begin of the measurement to the load's first request, read off the lab."""
 _LETTERS = {"read": "R", "write": "W", "flush": "F"}
 
 
@@ -35,7 +42,9 @@ class SimulatorRunner:
         machine = _core.Machine.parse(machine_text(case), case.name)
         workload = _core.Workload.parse(workload_text(case), case.name, case.name)
         places = [load.offsets() for load in reversed(case.loads)]
-        simulation = _core.Simulation(machine, workload, trace=True, places=places, one_call_each=True)
+        simulation = _core.Simulation(
+            machine, workload, trace=True, places=places, one_call_each=True, first_tick_ns=_first_tick_ns(case)
+        )
         trace = b"".join(iter_pieces(simulation)).decode()
         run = read_figures(simulation.figures()).run
         streams = list(reversed(run.streams)) if case.measured.loads else []
@@ -72,12 +81,19 @@ def _load(load: Load, stream: Stream) -> LoadFigures:
     return LoadFigures(of.requests, stream.measured_ns, round(of.latency.mean_ns), of.latency.max_ns)
 
 
+def _first_tick_ns(case: Case) -> int:
+    """Time of the first timer tick after the begin of the load: it decides when a thread pays for the processor."""
+    done = "stripe cache" if case.stripe_cache != STRIPES else ""
+    before = f"{case.degraded} removed" if case.degraded else done
+    of_dd = any(load.is_buffered for load in case.loads)
+    return TICK_NS - _MARKED_AFTER_TICK_NS[before] - (_DD_BEGINS_NS if of_dd else _LOAD_BEGINS_NS)
+
+
 def machine_text(case: Case) -> str:
     """Return the machine of a case as a machine file."""
     lines = ["[host]", f"memory = '{case.memory}iB'", f"copy_rate = '{COPY_RATE}'"]
-    writes_rows = case.operation == "bufwrite" and case.level in ("raid4", "raid5", "raid6")
-    if len(case.loads) == 1 and not writes_rows:
-        # Which of several loads, or of md's thread and one that writes pages, has the processor is not modelled.
+    if len(case.loads) == 1:
+        # Which of several loads has the processor is not modelled.
         lines += [f"clock_reading = '{CLOCK_READING_NS}ns'"]
     lines += ["[queue]", f"scheduler = '{case.scheduler}'", f"max_request = '{case.max_request_kib}KiB'"]
     if case.read_ahead_kib not in ("", "default"):

@@ -17,7 +17,7 @@ _ID = "11111111-2222-3333-4444-555555555555"
 _ARRAY_ID = "11111111:22222222:33333333:44444444"
 _MD = "/sys/block/md0/md"
 _REBUILT = "vdb"
-_STRIPES = 256
+STRIPES = 256
 """md's own `stripe_cache_size`."""
 _FILE = "/mnt/f"
 _FILE_MIB = 64
@@ -102,7 +102,7 @@ def _queues(case: Case) -> Iterator[str]:
 def _array(case: Case) -> Iterator[str]:
     if case.level != "single":
         yield f"{_creation(case)} 2>&1 | grep -v started"
-        if case.stripe_cache != _STRIPES:
+        if case.stripe_cache != STRIPES:
             # Here: md writes its superblocks after it.
             yield f"echo {case.stripe_cache} >{_MD}/stripe_cache_size"
         # The first open reads the partition table again and leaves page 0 in the cache.
