@@ -281,6 +281,7 @@ class Designer:
             yearly_loss=machine.yearly_loss,
             bound_share=machine.share or None,
             p99_ns=machine.p99_ns,
+            p99_spread=max(one.outcome.spread for _, one in machine.parts),
         )
 
     def _commands(self, best: Machine) -> list[str]:
@@ -409,6 +410,7 @@ def _figures(best: Machine) -> list[answers.LoadFigure]:
             mean_ns=figure.latency_ns["mean"],
             p99_ns=figure.latency_ns["p99"],
             p999_ns=figure.latency_ns["p999"],
+            requests=figure.requests,
         )
         for volume, one in best.parts
         for figure in one.outcome.figures

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 @click.option(
     "--sensitivity", is_flag=True, help="Put each assumed number at both ends of its range: its effect on the errors."
 )
-@click.option("--chart", cls=OutputOption, kind="chart", help="Draw published against predicted to a PNG or SVG file.")
+@click.option(
+    "--chart", cls=OutputOption, kind="chart", help="Draw published against predicted to a PNG, SVG or HTML file."
+)
 @worker_options
 @json_option
 def published(directory: str, sensitivity: bool, chart: Output | None, json: bool, **workers: Any) -> Exit:
