@@ -30,6 +30,8 @@ SLOWER = 1.1
 MORE_LOAD = 1.5
 MOST_HEADROOM = 4.0
 """Most factor on the rates that is tried."""
+MOST_EXCESS = 1e6
+"""A greater miss is no figure: the best offer is nothing."""
 MOST_AT_ONCE = 8
 """Searches at the same time: each has its own table of candidates."""
 LOOK_S = 0.2
@@ -303,7 +305,7 @@ class Designer:
         for search in searches[0] if not found else ():
             for missed in search.missed():
                 asked, best = missed_words(missed, self.prices.currency)
-                excess = missed.excess if math.isfinite(missed.excess) else None
+                excess = missed.excess if missed.excess < MOST_EXCESS else None  # nothing at all, or not known
                 found.append(
                     answers.MissedNeed(
                         array=search.volume.name,

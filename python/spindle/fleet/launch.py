@@ -237,7 +237,7 @@ class Launch:
                     return
 
     def _say_restored(self, one: Member, found: dict[str, Any], is_left: bool) -> None:
-        """Print the settings that could not be put back, and those that were, if a killed agent left them (`is_left`)."""
+        """Print settings that could not be put back, and those that were, if a killed agent left them (`is_left`)."""
         for item in (Item(**{**each, "state": State(each["state"])}) for each in found["items"]):
             if item.state in (State.CONFLICT, State.FAILED, State.BUSY):
                 self._watch.say(f"spindle: {one.host.name}: {item}")

@@ -46,13 +46,11 @@ class Plot:
 
     def write(self, output: Output) -> None:
         """Write a picture to an output whose name ends in .png or .svg, or a page (.html) that a telephone can read."""
-        ending = output.path.suffix[1:].lower()
+        ending = ending_of(output)
         if ending == PAGE:
             output.save(html(Document(self.title, "", None, [Section("charts", "Charts", self.charts)])))
-        elif ending in PICTURES:
-            output.save(drawing.picture(self.charts, ending, self.title))
         else:
-            raise Usage(f"{output.path}: not the name of a picture; let it end in .png, .svg or .html")
+            output.save(drawing.picture(self.charts, ending, self.title))
 
     def to_altair(self) -> Any:
         """An `altair.Chart`, to be changed further. Needs altair."""
@@ -63,6 +61,14 @@ class Plot:
 
     def __repr__(self) -> str:
         return f"<Plot: {'; '.join(chart.title for chart in self.charts)}>"
+
+
+def ending_of(output: Output) -> str:
+    """The kind of picture that a name asks for. Raises Usage, so that no long work ends in it."""
+    ending = output.path.suffix[1:].lower()
+    if ending not in (*PICTURES, PAGE):
+        raise Usage(f"{output.path}: not the name of a picture; let it end in .png, .svg or .html")
+    return ending
 
 
 def _inner(specification: dict[str, Any]) -> dict[str, Any]:

@@ -70,6 +70,7 @@ def command(
     from spindle.cli.output import put_lines
     from spindle.cli.session import live_line
     from spindle.cli.showing import show
+    from spindle.library.plot import ending_of
     from spindle.report.terminal.style import style_of
 
     if prices is None:
@@ -78,6 +79,8 @@ def command(
     given = {key: value for key, value in flags.items() if value is not None}
     if requirement is not None and given:
         raise click.UsageError(f"--{next(iter(given)).replace('_', '-')}: the requirement file says it; leave it out")
+    if chart is not None:
+        ending_of(chart)
     found = designing.designed(requirement or given, prices, where, live_line(quiet))
     if machine is not None and found.recommendation is not None:
         machine.save(found.machine().encode())

@@ -27,9 +27,12 @@ def grid(buffered: bool, only: str, chart: Output | None, json: bool) -> Exit:
 
     Some 4 CPU minutes, 6 with --buffered. Exit status 1 if a goal is missed.
     """
+    from spindle.library.plot import ending_of
     from spindle.library.validation import validate_grid
     from spindle.report.terminal.grid import grid_page
 
+    if chart is not None:
+        ending_of(chart)
     compared = validate_grid(only, buffered=buffered, say=lambda text: print(text, file=sys.stderr))
     put(compared, grid_page(compared), json)
     if chart is not None:

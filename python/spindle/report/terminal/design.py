@@ -25,7 +25,7 @@ def _page(found: DesignAnswer, style: Style, whole_front: bool) -> Iterator[str]
     for line in found.need:
         yield from style.wrap(line, "- ")
     currency = f", {found.currency}" if found.currency else ""
-    yield from style.wrap(f"prices: {found.prices}{currency}, {len(found.drives)} drives", "- ")
+    yield from style.wrap(f"prices: {found.prices}{currency}, {counted(len(found.drives), 'drive')}", "- ")
     yield ""
     if found.recommendation is None:
         yield from _impossible(found, style)
