@@ -94,12 +94,12 @@ class Pair:
 
     @property
     def consents(self) -> list[str]:
-        """Of the second host."""
+        """The consents for the second host."""
         name = self.hosts[1].name
         return ["--erase", f"{name}:{self.other}", "--erase-content", name] if self.other else []
 
     def settings(self) -> list[dict[str, str]]:
-        """Of the devices whose settings the run changes."""
+        """Settings of the devices that the run changes."""
         return [Queue(Path(device).name).settings() for device in (self.device, self.other) if device and self.other]
 
     def has_begun(self, stage: str, process: subprocess.Popen[str], written: int) -> bool:

@@ -303,9 +303,9 @@ def test_closed_loops_on_flash_end_by_requests_and_have_the_figures_of_long_runs
     counted = {figure.operation: figure.requests for figure in short.figures}
     assert 14_000 < sum(counted.values()) < 15_100
     assert short.spread < 0.05
-    for one, other in zip(short.figures, long.figures, strict=True):
-        assert one.iops == pytest.approx(other.iops, rel=0.03)
-        assert one.latency_ns["p99"] == pytest.approx(other.latency_ns["p99"], rel=0.05)
+    for figure, other in zip(short.figures, long.figures, strict=True):
+        assert figure.iops == pytest.approx(other.iops, rel=0.03)
+        assert figure.latency_ns["p99"] == pytest.approx(other.latency_ns["p99"], rel=0.05)
 
 
 def test_the_chart_is_a_page_too_and_the_wrong_name_is_refused_before_the_search(

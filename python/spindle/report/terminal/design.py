@@ -95,7 +95,9 @@ def _hours(value: float | None) -> str:
 def _figures(figures: Sequence[LoadFigure], best: MachineAnswer, style: Style) -> Iterator[str]:
     fewest = units.count(min(figure.requests for figure in figures))
     differ = f"the largest p99 differs by {units.percent(best.p99_spread)} between them"
-    yield from style.wrap(f"confirming runs, the worst of all seeds ({differ}; {fewest} requests and more in a row):")
+    yield from style.wrap(
+        f"confirming runs, the worst of all seeds ({differ}; each row counts {fewest} requests or more):"
+    )
     periods = any(figure.period for figure in figures)
     heads = ["array is", "load", *(["period"] if periods else []), "op"]
     rows = [
