@@ -193,7 +193,7 @@ TARGETS = '[factors.where]\nsets = "target"\nvalues = ["/dev/sda", "/dev/sdb"]\n
     [
         (CPUS, 0, (), "knobs.cpu.governor: hosts change settings of their target, of vm and of raid"),
         (EACH, 0, (), "no knob `loop0.scheduler`"),
-        (WRONG, 0, (), "knobs.read_ahead_kb=-1: not a value of read_ahead_kb"),
+        (WRONG, 0, (), "factors.ahead.sets: read_ahead_kb=-1: not a value of read_ahead_kb"),
         (TARGETS, 0, (), "sizes.toml: factors.where: target: the file of hosts says the target of each"),
         ("", 0, ("--target", "/dev/sdc"), "--target: the file of hosts says the target of each"),
         ("", 0, ("--strict",), "--strict: is for trials on this machine"),
