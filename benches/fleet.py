@@ -1,7 +1,8 @@
-"""Kills agent, ssh or `spindle fleet` at random points of a run on two hosts, and looks at what is left.
+"""Kills agent, ssh or `spindle` at random points of a run on two hosts, and looks at what is left.
 
 Each point must leave: no agent after 10 s, no load that begins twice (the device keeps the bytes that it had after the
-kill, also after `fleet resume`), the other host with its result if it was not concerned, and a store that is whole.
+kill, also after `resume`), the other host with its result if it was not concerned, and a store that is whole. With
+`--knobs` the run is a campaign that changes the scheduler of both devices: 10 s later each has its own again.
 Hosts are network namespaces of this machine, so root is needed. A point is a stage of the run (its start, connecting,
 the load) and a random time after that, so that the kills come while something happens however busy this machine is.
 """
@@ -31,12 +32,29 @@ from spindle.store import open_store  # noqa: E402
 from tests.conftest import checksum  # noqa: E402
 from tests.fleet.conftest import Hosts, Namespace  # noqa: E402
 from tests.program import spindle, started  # noqa: E402
+from tests.queue import Queue  # noqa: E402
 from tests.workbench import Workbench  # noqa: E402
 
 VICTIMS = ("agent", "ssh", "fleet")
 STAGES = {"start": 1.0, "connecting": 0.5, "session": 1.0, "load": 1.2}
 """Stage -> longest time after its beginning, s."""
 LOAD_S = "1"
+PLAN = f"""\
+workload = "randomio"
+
+[options]
+seconds = {LOAD_S}
+workers = 2
+
+[knobs]
+scheduler = "mq-deadline"
+read_ahead_kb = 512
+
+[trials]
+count = 1
+repeats = 0
+metric = "iops"
+"""
 OF_ONE_HOST = ("agent", "ssh")
 """Victims whose kill concerns the first host only."""
 
@@ -49,19 +67,40 @@ class Pair:
     device: str
     folder: Path
     agent: Path
+    other: str | None = None
+    """Device of the second host, if the run is a campaign that changes settings."""
+
+    @property
+    def verb(self) -> str:
+        return "campaign" if self.other else "fleet"
 
     @property
     def means(self) -> list[str]:
         name = self.hosts[0].name
-        consent = ["--erase", f"{name}:{self.device}", "--erase-content", name, "--erase-stacked", name]
+        consent = ["--erase", f"{name}:{self.device}", "--erase-content", name]
+        consent += [] if self.other else ["--erase-stacked", name]
         return ["--hosts", "hosts.toml", "--store", "store.db", "--agent", str(self.agent), *consent, "--quiet"]
 
     def begin(self, name: str) -> subprocess.Popen[str]:
         """Start a run that writes to the device of the first host, and to nothing on the second."""
         first, second = self.hosts
-        (self.folder / "hosts.toml").write_text(first.entry(self.device) + second.entry("null:1GiB"))
+        (self.folder / "hosts.toml").write_text(first.entry(self.device) + second.entry(self.other or "null:1GiB"))
+        if self.other:
+            (self.folder / "plan.toml").write_text(PLAN)
+            means = [*self.means, *self.consents]
+            return started("campaign", "run", "plan.toml", "--name", name, *means, cwd=self.folder)
         load = ("fleet", "run", "randomio", "--name", name, "--seconds", LOAD_S, "--workers", "2")
         return started(*load, *self.means, cwd=self.folder)
+
+    @property
+    def consents(self) -> list[str]:
+        """The consents for the second host."""
+        name = self.hosts[1].name
+        return ["--erase", f"{name}:{self.other}", "--erase-content", name] if self.other else []
+
+    def settings(self) -> list[dict[str, str]]:
+        """Settings of the devices that the run changes."""
+        return [Queue(Path(device).name).settings() for device in (self.device, self.other) if device and self.other]
 
     def has_begun(self, stage: str, process: subprocess.Popen[str], written: int) -> bool:
         """True if a run is that far. `written`: requests that had been written to the device before it."""
@@ -86,7 +125,7 @@ def children(pid: int, name: str) -> list[int]:
 
 
 def agents(*hosts: Namespace) -> bool:
-    return any("session" in line for host in hosts for line in host.processes())
+    return any("session" in line or "agent keep" in line for host in hosts for line in host.processes())
 
 
 def gone(hosts: tuple[Namespace, ...], seconds: float) -> float | None:
@@ -107,7 +146,7 @@ def point(number: int, pair: Pair) -> list[str]:
     at_s = chance.uniform(0, STAGES[stage])
     (first, second), device, folder = pair.hosts, pair.device, pair.folder
     name = f"run{number}"
-    written = pair.written()
+    written, settings = pair.written(), pair.settings()
     process = pair.begin(name)
     while not pair.has_begun(stage, process, written) and process.poll() is None:
         time.sleep(0.02)
@@ -123,6 +162,8 @@ def point(number: int, pair: Pair) -> list[str]:
     process.communicate(timeout=60)
     if (took := gone(pair.hosts, 10.0)) is None:
         problems.append("an agent runs 10 s later")
+    if not back(pair, settings, 10.0 - (took or 10.0)):
+        problems.append("settings are not back 10 s later")
     before = checksum(device)
     with open_store(folder / "store.db") as store:
         begun = store.campaigns.find(name)
@@ -141,10 +182,20 @@ def point(number: int, pair: Pair) -> list[str]:
     return problems
 
 
+def back(pair: Pair, settings: list[dict[str, str]], seconds: float) -> bool:
+    """True if the settings are those in time."""
+    until = time.monotonic() + seconds
+    while pair.settings() != settings:
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.1)
+    return True
+
+
 def resumed(name: str, pair: Pair, claimed: dict[str, int]) -> list[str]:
     """Problems after `fleet resume`. `claimed`: host -> attempts before it."""
     problems = []
-    done = spindle("fleet", "resume", name, *pair.means, cwd=pair.folder)
+    done = spindle(pair.verb, "resume", name, *pair.means, *pair.consents, cwd=pair.folder)
     if "Traceback" in done.err:
         problems.append("a traceback")
     with open_store(pair.folder / "store.db") as store:
@@ -159,7 +210,7 @@ def resumed(name: str, pair: Pair, claimed: dict[str, int]) -> list[str]:
 
 
 @contextmanager
-def pairs(number: int, agent: Path) -> Iterator[list[Pair]]:
+def pairs(number: int, agent: Path, knobs: bool) -> Iterator[list[Pair]]:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="spindle-fleet-")))
         hosts = Hosts(folder)
@@ -170,7 +221,15 @@ def pairs(number: int, agent: Path) -> Iterator[list[Pair]]:
         for place in range(number):
             own = folder / f"pair{place}"
             own.mkdir()
-            made.append(Pair((hosts.make(f"alpha{place}"), hosts.make(f"beta{place}")), bench.loop(), own, agent))
+            made.append(
+                Pair(
+                    (hosts.make(f"alpha{place}"), hosts.make(f"beta{place}")),
+                    bench.loop(),
+                    own,
+                    agent,
+                    bench.loop() if knobs else None,
+                )
+            )
         yield made
 
 
@@ -179,6 +238,7 @@ def main() -> int:
     parser.add_argument("--points", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--pairs", type=int, default=3, help="pairs of hosts at the same time")
+    parser.add_argument("--knobs", action="store_true", help="a campaign that changes settings of both hosts")
     asked = parser.parse_args()
     agent = ROOT / "build" / "spindle-agent"
     if os.geteuid() != 0 or not agent.is_file():
@@ -194,7 +254,7 @@ def main() -> int:
         finally:
             free.put(pair)
 
-    with pairs(asked.pairs, agent) as made, ThreadPoolExecutor(asked.pairs) as pool:
+    with pairs(asked.pairs, agent, asked.knobs) as made, ThreadPoolExecutor(asked.pairs) as pool:
         for pair in made:
             free.put(pair)
         for problems in pool.map(with_pair, range(asked.seed, asked.seed + asked.points)):

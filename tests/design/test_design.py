@@ -271,3 +271,52 @@ def test_a_wrong_call_is_one_line_and_status_2(arguments: list[str], says: str) 
     assert result.status == 2
     assert says in result.err
     assert "Traceback" not in result.err
+
+
+CLOSED = """
+usable = "500GB"
+[[load]]
+name = "jobs"
+pattern = "uniform"
+size = "8KiB"
+mix = "70/30"
+workers = 16
+p99 = "20ms"
+"""
+
+
+def test_closed_loops_on_flash_end_by_requests_and_have_the_figures_of_long_runs() -> None:
+    requirement = requirement_of(CLOSED, "need")
+    (volume,) = volumes(requirement, ())
+    drives = candidates(Prices({"PM893-960GB": 150}, "", "p"), (), (1.0,), True)
+    every = grid(requirement, drives)
+    rows = [
+        row
+        for row in range(len(every))
+        if (one := every.design(row)).scheme.name == "raid10 n2"
+        and (one.drives, one.spares, one.chunk) == (4, 0, 65536)
+    ]
+    design = every.design(rows[0])
+    simulator = Simulator()
+    (short,) = simulator.evaluate([design], volume, Effort(15_000, 3), 1.0)
+    (long,) = simulator.evaluate([design], volume, Effort(150_000, 1), 1.0, seed=9)
+    counted = {figure.operation: figure.requests for figure in short.figures}
+    assert 14_000 < sum(counted.values()) < 15_100
+    assert short.spread < 0.05
+    for figure, other in zip(short.figures, long.figures, strict=True):
+        assert figure.iops == pytest.approx(other.iops, rel=0.03)
+        assert figure.latency_ns["p99"] == pytest.approx(other.latency_ns["p99"], rel=0.05)
+
+
+def test_the_chart_is_a_page_too_and_the_wrong_name_is_refused_before_the_search(
+    found: spindle.Design, tmp_path: Path
+) -> None:
+    found.plot().save(tmp_path / "front.html")
+    text = (tmp_path / "front.html").read_text()
+    assert text.startswith("<!doctype html>")
+    assert "width=device-width" in text
+    assert found.recommendation is not None
+    assert found.recommendation.words in text
+    found.plot().save(tmp_path / "front.html")  # its own page may be replaced
+    done = program("design", "--usable", "1TB", "--prices", "none.csv", "--chart", "x.gif", cwd=tmp_path)
+    assert (done.status, "let it end in .png, .svg or .html" in done.err) == (2, True)

@@ -6,6 +6,7 @@ import moocore
 import numpy as np
 import pytest
 
+from spindle.design.answer import MachineAnswer, distinct
 from spindle.design.front import front
 
 
@@ -26,3 +27,26 @@ def test_equal_points_are_all_kept() -> None:
 
 def test_of_nothing_the_front_is_empty() -> None:
     assert front(np.empty((0, 3))).tolist() == []
+
+
+def machine(cost: float, share: float, loss: float, watts: float, spread: float = 0.0) -> MachineAnswer:
+    return MachineAnswer(
+        arrays=[], cost=cost, bays=4, watts=watts, yearly_loss=loss, bound_share=share, p99_ns=share * 1e9,
+        p99_spread=spread,
+    )  # fmt: skip
+
+
+def test_designs_that_differ_by_less_than_is_known_from_a_cheaper_one_are_left_out() -> None:
+    best = machine(100, 0.50, 1e-5, 20)
+    front = [
+        best,
+        machine(110, 0.48, 9e-6, 19.5),
+        machine(120, 0.40, 1e-5, 20),
+        machine(130, 0.50, 1e-6, 20),
+        machine(140, 0.50, 1e-5, 10),
+        machine(150, 0.39, 9e-7, 10),
+        machine(160, 0.30, 9e-7, 10, spread=0.5),
+    ]
+    assert distinct(front, best) == [True, False, True, True, True, True, False]
+    assert distinct(front, front[1]) == [True, True, True, True, True, True, False]
+    assert distinct([], None) == []

@@ -79,6 +79,13 @@ def test_users_are_workers_with_a_rate_each() -> None:
         ('usable = "1TB"\n[[load]]\nworkload = "olpt"\n', "need.toml:3: load.workload:"),
         ('usable = "1TB"\n[[load]]\nworkload = "bonnie"\n', "has phases"),
         ('usable = "1TB"\n' + LOAD + 'apart = "1GB"\n', "one must stay on the data's array"),
+        ('usable = "0"\n' + LOAD, "need.toml:1: usable: must be above 0"),
+        ('usable = "1TB"\n' + LOAD + "p99 = 0\n", "need.toml:4: load.p99: must be above 0"),
+        ('usable = "1TB"\n' + LOAD + "degraded = { p99 = 0 }\n", "load.degraded.p99: must be above 0"),
+        ('usable = "1TB"\n[limits]\nrebuild = "0h"\n' + LOAD, "need.toml:3: limits.rebuild: must be above 0"),
+        ('usable = "1TB"\n' + LOAD + 'size = "1B"\n', "need.toml:4: load.size: a request size of 1 bytes"),
+        ('usable = "1TB"\n[space]\nregions = ["1.2.3%"]\n' + LOAD, "`1.2.3%` is not a share of a drive"),
+        ('usable = "1TB"\n[[load]]\nname = "a"\n[[load]]\nname = "b"\np99 = 0\n', "need.toml:6: load.p99"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_line_with_its_place(text: str, says: str) -> None:
@@ -99,6 +106,12 @@ def test_a_mistake_is_one_line_with_its_place(text: str, says: str) -> None:
         ("model,price\nWD10EACS,5\nWD10EACS,6\n", ":3: a second price"),
         ("model,price,currency\nWD10EACS,5,EUR\nWD3000GLFS,6,USD\n", ":3: a second currency, USD"),
         ("# nothing\n", "has no price"),
+        ("", "has no price"),
+        ("model,price\nWD10EACS,0\n", ":2: a price is above 0"),
+        ("model,price\nWD10EACS,nan\n", ":2: a price is above 0"),
+        ("model,price\nWD10EACS,1e300\n", ":2: a price is above 0 and at most 1e+09"),
+        ("model;price\nWD10EACS;50\n", ":1: no column `model`; the first line names them, with a comma"),
+        ("model,price\n" + "x" * 200_000 + ",5\n", ":2: not CSV: field larger"),
     ],
 )
 def test_a_mistake_in_prices_is_one_line_with_its_place(tmp_path: Path, text: str, says: str) -> None:
@@ -107,6 +120,19 @@ def test_a_mistake_in_prices_is_one_line_with_its_place(tmp_path: Path, text: st
     with pytest.raises(spindle.Error) as caught:
         read_prices(path)
     assert says in str(caught.value)
+
+
+def test_choices_that_are_there_twice_are_tried_once() -> None:
+    space = (
+        'drives = ["WD10EACS", "WD10EACS"]\nlevels = ["raid5", "raid5"]\nspares = [1, 1]\nregions = ["50%", "50%"]\n'
+    )
+    found = requirement_of('usable = "1TB"\n[space]\n' + space + LOAD, "need.toml").space
+    assert (found.drives, found.levels, found.spares, found.regions) == (("WD10EACS",), ("raid5",), (1,), (0.5,))
+
+
+def test_prices_of_a_spreadsheet_are_read(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_bytes(b"\xef\xbb\xbfmodel,price\r\nWD10EACS,50\r\n")
+    assert read_prices(tmp_path / "p.csv").of == {"WD10EACS": 50}
 
 
 def test_prices_are_read_from_csv_and_toml(tmp_path: Path) -> None:

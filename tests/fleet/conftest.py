@@ -50,7 +50,7 @@ class Namespace:
         found = subprocess.run(["ip", "netns", "pids", self.namespace], capture_output=True, text=True, check=True)
         for number in found.stdout.split():
             try:
-                if what.encode() in Path(f"/proc/{number}/cmdline").read_bytes():
+                if what.encode() in Path(f"/proc/{number}/cmdline").read_bytes().replace(b"\0", b" "):
                     os.kill(int(number), 9)
             except OSError:
                 continue
@@ -87,7 +87,8 @@ class Hosts:
         config = folder / "sshd_config"
         config.write_text(
             f"ListenAddress {address}\nHostKey {host_key}\nAuthorizedKeysFile {key}.pub\nStrictModes no\n"
-            f"PermitRootLogin yes\nUsePAM no\nPidFile none\nSetEnv XDG_CACHE_HOME={folder / 'cache'}\n"
+            f"PermitRootLogin yes\nUsePAM no\nPidFile none\n"
+            f"SetEnv XDG_CACHE_HOME={folder / 'cache'} XDG_STATE_HOME={folder / 'state'}\n"
         )
         sshd = subprocess.Popen(
             ["ip", "netns", "exec", namespace, SSHD, "-D", "-f", str(config)], env={**os.environ, "PATH": PATH}
@@ -133,8 +134,9 @@ def run(*command: str | Path) -> None:
 
 
 def nothing_runs(*hosts: Namespace) -> bool:
-    """True if no agent has a session there."""
-    return not any("session" in line for host in hosts for line in host.processes())
+    """True if no agent has a session there, and no keeper of its settings waits."""
+    words = ("session", "spindle-agent keep")
+    return not any(word in line for host in hosts for line in host.processes() for word in words)
 
 
 @pytest.fixture(scope="session")

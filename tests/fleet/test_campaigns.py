@@ -182,14 +182,18 @@ def test_a_host_that_refuses_is_lost_and_the_others_go_on(
     assert kept.read_bytes() == bytes(range(256)) * 4096
 
 
-KNOBS = '[factors.scheduler]\nsets = "knobs.scheduler"\nvalues = ["none", "bfq"]\n'
+CPUS = '[factors.clock]\nsets = "knobs.cpu.governor"\nvalues = ["performance", "powersave"]\n'
+EACH = '[factors.clock]\nsets = "knobs.loop0.scheduler"\nvalues = ["none", "bfq"]\n'
+WRONG = '[factors.ahead]\nsets = "knobs.read_ahead_kb"\nvalues = [128, -1]\n'
 TARGETS = '[factors.where]\nsets = "target"\nvalues = ["/dev/sda", "/dev/sdb"]\n'
 
 
 @pytest.mark.parametrize(
     ("more", "writes", "arguments", "said"),
     [
-        (KNOBS, 0, (), "sizes.toml: factors.scheduler: knobs.scheduler: hosts only carry out loads"),
+        (CPUS, 0, (), "knobs.cpu.governor: hosts change settings of their target, of vm and of raid"),
+        (EACH, 0, (), "no knob `loop0.scheduler`"),
+        (WRONG, 0, (), "factors.ahead.sets: read_ahead_kb=-1: not a value of read_ahead_kb"),
         (TARGETS, 0, (), "sizes.toml: factors.where: target: the file of hosts says the target of each"),
         ("", 0, ("--target", "/dev/sdc"), "--target: the file of hosts says the target of each"),
         ("", 0, ("--strict",), "--strict: is for trials on this machine"),

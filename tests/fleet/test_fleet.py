@@ -97,7 +97,7 @@ def test_a_host_that_is_killed_in_the_middle_is_named_and_does_not_spoil_the_oth
 def test_another_version_is_refused_before_it_gets_a_load(two: Pair, fleet: Path, binary: Path) -> None:
     alpha, beta = two
     old = fleet / "old-agent"
-    hello = json.dumps({"kind": "hello", "protocol": 1, "version": "0.0.9", "host": {}, "at_ns": 0})
+    hello = json.dumps({"kind": "hello", "protocol": 2, "version": "0.0.9", "host": {}, "at_ns": 0})
     old.write_text(f"#!/bin/sh\necho '{hello}'\ncat >{fleet}/orders\n")
     old.chmod(0o755)
     write(fleet, alpha.entry("null:1GiB"), beta.entry("null:1GiB", agent=str(old)))

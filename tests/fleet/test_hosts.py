@@ -29,6 +29,36 @@ create = "4GiB"
 """
 
 
+TWINS = """\
+[[host]]
+name = "a"
+ssh = "root@h"
+target = "/dev/sdb"
+[[host]]
+name = "b"
+ssh = "root@h"
+target = "/dev/sdb"
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "ssh"),
+    [
+        ("root@2001:db8::1", "root@2001:db8::1"),
+        ("root@[2001:db8::1]", "root@2001:db8::1"),
+        ("[fe80::1%eth0]", "fe80::1%eth0"),
+    ],
+)
+def test_addresses_of_ipv6_are_written_with_and_without_brackets(given: str, ssh: str) -> None:
+    (host,) = parsed(f'[[host]]\nname = "a"\nssh = "{given}"\ntarget = "/dev/sdb"\n', "hosts.toml")
+    assert host.ssh == ssh
+
+
+def test_options_of_ssh_are_its_own() -> None:
+    text = '[[host]]\nname = "a"\ntarget = "/x"\noptions = ["-4vp", "22", "-oCompression=yes", "-J", "jump"]\n'
+    assert parsed(text, "hosts.toml")[0].options == ("-4vp", "22", "-oCompression=yes", "-J", "jump")
+
+
 def test_defaults_hold_unless_a_host_says_otherwise() -> None:
     one, two = parsed(HOSTS, "hosts.toml")
     assert (one.name, one.ssh, one.target, one.create) == ("db1", "root@192.0.2.1", "/dev/sdb", None)
@@ -48,6 +78,14 @@ def test_defaults_hold_unless_a_host_says_otherwise() -> None:
         ('[[host]]\nname = "a"\ntarget = "/x"\ncreate = "many"\n', "many"),
         ('[defaults]\nname = "a"\n[[host]]\nname = "a"\ntarget = "/x"\n', "belongs to one host"),
         ("[[host]\n", "not TOML"),
+        ('[[host]]\nname = "a"\ntarget = "/x"\n[[host]]\nname = "a"\ntarget = "/y"\n', "hosts.toml:5: host.name"),
+        ('[[host]]\nssh = "2001:db8::1"\ntarget = "/x"\n', "give the host a `name` beside its address"),
+        ('[[host]]\nname = "a"\noptions = ["h2", "true"]\ntarget = "/x"\n', "`h2` is no option of ssh"),
+        ('[[host]]\nname = "a"\noptions = ["-4", "-p"]\ntarget = "/x"\n', "-p: its value is missing"),
+        ('[[host]]\nname = "a"\noptions = ["--"]\ntarget = "/x"\n', "`--` is no option of ssh"),
+        ('[[host]]\nname = "a"\ntarget = ""\n', "host.target: is empty"),
+        ('[[host]]\nname = "a"\ntarget = "/x"\ncreate = "0"\n', "must be above 0"),
+        (TWINS, "hosts.toml:8: host.target: /dev/sdb is measured as a already"),
     ],
 )
 def test_a_wrong_file_is_one_line_with_its_place(text: str, named: str, here: Path, invoke: Invoke) -> None:

@@ -13,6 +13,8 @@ mod devices;
 mod document;
 mod durability;
 mod failure;
+mod journal;
+mod knobs;
 mod measure;
 mod options;
 mod output;
@@ -46,6 +48,8 @@ fn carry_out() -> Result<u8, Failure> {
         Command::Help => output::print(options::HELP),
         Command::Run(options) => measure::carry_out(&options),
         Command::Session => session::carry_out(),
+        Command::Restore => knobs::restore_all(),
+        Command::Keep => knobs::keep(),
         Command::Durability(options) => durability::write(&options),
         Command::Check(options) => durability::check(&options),
     }

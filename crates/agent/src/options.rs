@@ -10,6 +10,7 @@ use crate::failure::Failure;
 pub(crate) const HELP: &str = "\
 usage: spindle-agent run --workload FILE --target PATH --output FILE [options]
        spindle-agent session
+       spindle-agent restore
        spindle-agent durability --header FILE --target PATH [options]
        spindle-agent check --journal FILE --target PATH
        spindle-agent --version
@@ -32,6 +33,7 @@ Run a workload on a target without Python. `spindle show`, `compare` and `report
   --cpus LIST         pin the workers to these CPUs in turn, as 0,2,3
 
 A session takes its orders from standard input, a line of JSON each, and reports on standard output: `spindle fleet` uses it.
+`restore` puts back settings of the kernel that sessions changed and could not put back, as they were killed.
 
 The writers and the check of `spindle durability`, which makes the header; standard output is the journal, or the findings:
 
@@ -54,6 +56,9 @@ pub(crate) const STANDARD: &str = "-";
 pub(crate) enum Command {
     Run(Box<Options>),
     Session,
+    Restore,
+    /// Wait for the end of standard input, then restore.
+    Keep,
     Durability(Box<WriterOptions>),
     Check(CheckOptions),
     Version,
@@ -114,7 +119,9 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command
     let mut words = Words(words.into_iter().peekable());
     match words.0.next().as_deref() {
         Some("run") => run(words),
-        Some("session") => session(words),
+        Some("session") => alone(words, Command::Session),
+        Some("restore") => alone(words, Command::Restore),
+        Some("keep") => alone(words, Command::Keep),
         Some("durability") => durability(words),
         Some("check") => check(words),
         Some("--version") => Ok(Command::Version),
@@ -212,9 +219,10 @@ fn run(mut words: Words) -> Result<Command, Failure> {
     Ok(Command::Run(Box::new(asked)))
 }
 
-fn session(mut words: Words) -> Result<Command, Failure> {
+/// A command without options.
+fn alone(mut words: Words, command: Command) -> Result<Command, Failure> {
     match words.0.next() {
-        None => Ok(Command::Session),
+        None => Ok(command),
         Some(word) => Err(unknown(&word)),
     }
 }

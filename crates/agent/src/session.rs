@@ -6,8 +6,11 @@
 //! clock  number                             clock      number, this clock        (any number of times, also later)
 //! devices names                             devices    names of the kernel       (before a run)
 //! sample                                    sample     the kernel's counters     (the same)
+//! restore                                   restored   what agents that were killed had left changed, put back
+//! knobs  target, settings                   knobs      changes, read back; until the end of the session
 //! run    options, text of the workload      ready      phase                     or failure: status, line
 //! start  time on this clock                 started    phase, time; progress each second
+//!                                           restored   settings put back, if there were any to change
 //!                                           result     status, document (docs/reference/agent.md)
 //! alive  at least every few seconds
 //! ```
@@ -26,12 +29,13 @@ use spindle_engine::{Appointment, Run, kernel};
 use crate::counters::{self, Counters};
 use crate::document::Host;
 use crate::failure::{Failure, reason};
+use crate::knobs::{self, Changed, Item, Knob, Wanted};
 use crate::measure::{Source, Starter, measure};
 use crate::options;
 use crate::stopping::StopSignal;
 
 /// Version of the orders and reports; both ends must have the same.
-const PROTOCOL: u32 = 1;
+const PROTOCOL: u32 = 2;
 /// Time without an order after which nobody is there: below the 10 s within which a load without orders must be gone.
 const SILENCE: Duration = Duration::from_secs(6);
 /// Longest order, bytes: a workload file of 1 MiB, written as JSON.
@@ -63,6 +67,13 @@ enum Order {
         names: Vec<String>,
     },
     Sample,
+    Restore,
+    Knobs {
+        /// A device, or what is on one.
+        target: String,
+        wanted: Vec<Wanted>,
+        known: Vec<Knob>,
+    },
 }
 
 #[derive(Debug, Serialize)]
@@ -99,6 +110,12 @@ enum Report {
         found: Vec<Option<String>>,
     },
     Sample(Counters),
+    Knobs {
+        items: Vec<Item>,
+    },
+    Restored {
+        items: Vec<Item>,
+    },
 }
 
 pub(crate) fn carry_out() -> Result<u8, Failure> {
@@ -113,7 +130,15 @@ pub(crate) fn carry_out() -> Result<u8, Failure> {
         host: Host::this(),
         at_ns: kernel::monotonic_ns(),
     })?;
-    match session.run() {
+    let mut changed = None;
+    let done = session.run(&mut changed);
+    if let Some(changed) = changed.take() {
+        // Nobody may be left to read it; the settings are back all the same.
+        drop(report(&Report::Restored {
+            items: changed.undo(),
+        }));
+    }
+    match done {
         Ok((text, status)) => {
             put(&format!(
                 "{{\"kind\":\"result\",\"status\":{status},\"document\":{text}}}"
@@ -136,7 +161,7 @@ struct Session {
 }
 
 impl Session {
-    fn run(&self) -> Result<(String, u8), Failure> {
+    fn run(&self, changed: &mut Option<Changed>) -> Result<(String, u8), Failure> {
         let (mut words, source) = loop {
             match self.next(LOOK)? {
                 Some(Order::Run {
@@ -157,9 +182,31 @@ impl Session {
                     found: names.iter().map(|name| counters::device_of(name)).collect(),
                 })?,
                 Some(Order::Sample) => report(&Report::Sample(Counters::now()))?,
+                Some(Order::Restore) => report(&Report::Restored {
+                    items: knobs::restore(knobs::PATIENCE),
+                })?,
+                Some(Order::Knobs { .. }) if changed.is_some() => {
+                    return Err(out_of_order("knobs", "some are changed already"));
+                }
+                Some(Order::Knobs {
+                    target,
+                    wanted,
+                    known,
+                }) => {
+                    let (made, items) = Changed::make(&target, &wanted, &known)?;
+                    *changed = Some(made);
+                    report(&Report::Knobs { items })?;
+                }
                 Some(Order::Clock { .. } | Order::Alive) | None => {}
             }
         };
+        if changed.is_none() {
+            // Settings that a killed agent left would be measured too.
+            let items = knobs::restore(Duration::ZERO);
+            if !items.is_empty() {
+                report(&Report::Restored { items })?;
+            }
+        }
         words.extend(["--workload", "-", "--output", "-"].map(str::to_owned));
         let options = options::of_run(words)?;
         let workload = source.parse(&options.overrides)?;

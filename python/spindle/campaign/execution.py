@@ -18,7 +18,7 @@ from spindle.campaign import leftovers, order
 from spindle.campaign.adaptive import LOOKING, STAGE, SearchSchedule, Stage, Step
 from spindle.campaign.ahead import Lookahead, ahead
 from spindle.campaign.cells import Cell, cell_of, cells_of, key_of, start_of
-from spindle.campaign.hosts import Crew, HostTrial, OnHost, described, on_hosts, stored_hosts
+from spindle.campaign.hosts import Crew, HostTrial, OnHost, described, knobs_of, on_hosts, stored_hosts
 from spindle.campaign.leftovers import RemovalFailed
 from spindle.campaign.order import Schedule
 from spindle.campaign.plan import HOST, Limit, Plan
@@ -414,6 +414,7 @@ class _Run:
             workload=seeded(prepared, order.seed_of(self.ready.plan, trial.block, trial.attempts + 1)),
             create_bytes=prepared.create_bytes,
             destroys=_destroys(prepared),
+            knobs=knobs_of(prepared.settings, prepared.on.target, self.ready.plan.source),
         )
 
     def _here(self) -> None:

@@ -11,6 +11,8 @@ from typing import Any, Protocol
 
 from spindle.campaign.cells import Cell
 from spindle.campaign.plan import HOST, Plan, PlanHost, Settings, Trials
+from spindle.knobs.asking import value_of
+from spindle.knobs.catalogue import KNOBS, Scope, knob, movers_first
 from spindle.result.record import Record
 from spindle.run.errors import Usage
 from spindle.run.resolve import ResolvedWorkload
@@ -22,8 +24,10 @@ from spindle.store import CampaignHold, Trial
 
 _STORED = "hosts"
 """Key of the hosts in the detail of a campaign."""
-_HERE_ONLY = ("knobs", "kernel", "machine", "filesystem", "setup", "teardown", "load")
+_HERE_ONLY = ("kernel", "machine", "filesystem", "setup", "teardown", "load")
 """Settings that `spindle-agent` does not carry out."""
+_ON_HOSTS = (Scope.DEVICE, Scope.VM, Scope.RAID)
+"""Those of CPUs and interrupts have names that differ from host to host."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,8 @@ class HostTrial:
     create_bytes: int | None
     destroys: bool
     """True if it writes over data, so that it begins at most once."""
+    knobs: Mapping[str, Any]
+    """Settings that the host changes for it, as `knobs_of` has them."""
 
 
 class Crew(Protocol):
@@ -124,6 +130,47 @@ def check_possible(plan: Plan, cell: Cell) -> None:
         raise Usage(
             f"{plan.source}: {_set_by(plan, 'target')}: the file of hosts says the target of each; leave it out"
         )
+
+
+def knobs_of(settings: Settings, target: str, where: str) -> dict[str, Any]:
+    """The settings that a host is to change, and those that these may move, as `spindle-agent` takes them; empty: none.
+    Raises Usage or KnobUsage.
+    """
+    wanted = []
+    for name, text in settings.knobs.items():
+        one = knob(name.removeprefix("dev.") if name.startswith("dev.raid.") else name)
+        if one.scope not in _ON_HOSTS:
+            raise Usage(
+                f"{where}: knobs.{name}: hosts change settings of their target, of vm and of raid; leave it out"
+            )
+        if one.scope is Scope.DEVICE and is_named(target):
+            raise Usage(f"{where}: knobs.{name}: {target} is no device; name one in the file of hosts, or leave it out")
+        wanted.append((one, value_of(one, str(text), f"knobs.{name}={text}")))
+    for one, _ in wanted:
+        if any(other.scope is one.scope and other.name == one.zero_of for other, _ in wanted):
+            raise Usage(
+                f"{where}: knobs.{one.id} and its counterpart {one.zero_of} exclude each other; give one of them"
+            )
+    scopes = {one.scope for one, _ in wanted}
+    known = [one for one in movers_first(KNOBS, lambda one: one) if one.scope in scopes]
+    if not wanted:
+        return {}
+    return {
+        "wanted": [
+            {"scope": one.scope, "name": one.name, "value": value}
+            for one, value in movers_first(wanted, lambda pair: pair[0])
+        ],
+        "known": [
+            {
+                "scope": one.scope,
+                "name": one.name,
+                "files": one.where,
+                "zero_of": one.zero_of,
+                "disturbs": one.disturbs,
+            }
+            for one in known
+        ],
+    }
 
 
 def _set_by(plan: Plan, key: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from spindle import _core
 from spindle.campaign.cells import Cell
-from spindle.campaign.hosts import OnHost, check_possible
+from spindle.campaign.hosts import OnHost, check_possible, knobs_of
 from spindle.campaign.machine import with_fields
 from spindle.campaign.plan import HOST, FileSystem, Load, Plan, Settings
 from spindle.host.stack import device_of
@@ -156,6 +156,7 @@ def _on_host(plan: Plan, cell: Cell, sources: Sources, where: str) -> ReadyCell:
     if workload.spec.makes_files or workload.spec.works_on_names:
         raise Usage(f"{where}: {workload.spec.name} makes files of its own, which hosts do not; take another workload")
     create = cell.settings.create or host.create
+    knobs_of(cell.settings, host.target, where)
     return ReadyCell(
         cell=cell,
         on=OnHost(host.name, host.target),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 
@@ -19,6 +21,8 @@ class LoadFigure(Struct, frozen=True, kw_only=True):
     mean_ns: float
     p99_ns: float
     p999_ns: float
+    requests: int
+    """Counted in the run with the fewest."""
 
 
 class ArrayAnswer(Struct, frozen=True, kw_only=True):
@@ -67,6 +71,8 @@ class MachineAnswer(Struct, frozen=True, kw_only=True):
     """Largest ratio of a latency to its bound; None: no bound."""
     p99_ns: float
     """Largest p99 of an operation of a load, whole arrays."""
+    p99_spread: float
+    """Difference of two seeds in it, as a share."""
 
     @property
     def words(self) -> str:
@@ -148,3 +154,41 @@ class DesignAnswer(Struct, frozen=True, kw_only=True):
     """Machine files of the recommendation, by array."""
     limits: list[str]
     """Parts that the model leaves out."""
+
+    @property
+    def distinct_front(self) -> list[MachineAnswer]:
+        """The front without the designs that are better than a cheaper one by less than is known: see `distinct`."""
+        return [
+            one for one, is_kept in zip(self.front, distinct(self.front, self.recommendation), strict=True) if is_kept
+        ]
+
+
+KNOWN_LATENCY = 0.10
+"""Least share by which latencies must differ, also where seeds differ by less: as model and kernel do."""
+KNOWN_LOSS = 2.0
+"""Factor by which probabilities of a loss must differ: failure rates of a model differ as much from fleet to fleet."""
+KNOWN_WATTS = 0.05
+"""Share by which watts must differ: a sheet says them for one load."""
+
+
+def distinct(front: Sequence[MachineAnswer], best: MachineAnswer | None) -> list[bool]:
+    """True for each design, cheapest first, that beats every cheaper one of them by more than is known, in latency,
+    loss or watts (the epsilon-approximate front of Laumanns and others, 2002). The recommendation is always kept."""
+    kept: list[MachineAnswer] = []
+    found = []
+    for one in front:
+        is_kept = one == best or not any(_is_as_good(other, one) for other in kept)
+        found.append(is_kept)
+        if is_kept:
+            kept.append(one)
+    return found
+
+
+def _is_as_good(other: MachineAnswer, one: MachineAnswer) -> bool:
+    known = 1 + max(KNOWN_LATENCY, other.p99_spread, one.p99_spread)
+    latency = [each.bound_share or each.p99_ns for each in (other, one)]
+    return (
+        latency[0] <= latency[1] * known
+        and other.yearly_loss <= one.yearly_loss * KNOWN_LOSS
+        and other.watts <= one.watts * (1 + KNOWN_WATTS)
+    )

@@ -30,6 +30,8 @@ SLOWER = 1.1
 MORE_LOAD = 1.5
 MOST_HEADROOM = 4.0
 """Most factor on the rates that is tried."""
+MOST_EXCESS = 1e6
+"""A greater miss is no figure: the best offer is nothing."""
 MOST_AT_ONCE = 8
 """Searches at the same time: each has its own table of candidates."""
 LOOK_S = 0.2
@@ -281,6 +283,7 @@ class Designer:
             yearly_loss=machine.yearly_loss,
             bound_share=machine.share or None,
             p99_ns=machine.p99_ns,
+            p99_spread=max(one.outcome.spread for _, one in machine.parts),
         )
 
     def _commands(self, best: Machine) -> list[str]:
@@ -302,7 +305,7 @@ class Designer:
         for search in searches[0] if not found else ():
             for missed in search.missed():
                 asked, best = missed_words(missed, self.prices.currency)
-                excess = missed.excess if math.isfinite(missed.excess) else None
+                excess = missed.excess if missed.excess < MOST_EXCESS else None  # nothing at all, or not known
                 found.append(
                     answers.MissedNeed(
                         array=search.volume.name,
@@ -409,6 +412,7 @@ def _figures(best: Machine) -> list[answers.LoadFigure]:
             mean_ns=figure.latency_ns["mean"],
             p99_ns=figure.latency_ns["p99"],
             p999_ns=figure.latency_ns["p999"],
+            requests=figure.requests,
         )
         for volume, one in best.parts
         for figure in one.outcome.figures

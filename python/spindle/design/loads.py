@@ -90,9 +90,17 @@ def volumes(requirement: Requirement, apart: Sequence[str]) -> list[Volume]:
     return [Volume("data", tuple(shared), needed), *own]
 
 
-def workload(loads: Sequence[Load], seconds: float, seed: int, factor: float = 1.0) -> _core.Workload:
-    """All loads as one workload that counts `seconds` after a ramp of a fifth of them, at least 1 s. `factor`: on the
-    rates of open loops. Raises `_core.ConfigError`."""
+def workload(
+    loads: Sequence[Load],
+    seconds: float,
+    seed: int,
+    factor: float = 1.0,
+    *,
+    requests: int | None = None,
+    ramp_s: float | None = None,
+) -> _core.Workload:
+    """All loads as one workload that counts `seconds`, or `requests` if these are over first, after a ramp of `ramp_s`
+    (a fifth of the time, at least 1 s). `factor`: on the rates of open loops. Raises `_core.ConfigError`."""
     streams: list[dict[str, Any]] = []
     filesets: list[dict[str, Any]] = []
     for load in loads:
@@ -105,9 +113,10 @@ def workload(loads: Sequence[Load], seconds: float, seed: int, factor: float = 1
             if stream["arrival"]["kind"] == "open":
                 stream["arrival"]["rate_iops"] *= factor
             streams.append(stream)
-    end = {"time_ns": round(seconds * 1e9), "bytes": None, "requests": None, "steady": False, "steady_rule": None}
+    ramp_s = max(1.0, seconds / 5) if ramp_s is None else ramp_s
+    end = {"time_ns": round(seconds * 1e9), "bytes": None, "requests": requests, "steady": False, "steady_rule": None}
     whole = {
-        "name": "design", "about": "", "table": "streams", "seed": seed, "ramp_ns": round(max(1.0, seconds / 5) * 1e9),
+        "name": "design", "about": "", "table": "streams", "seed": seed, "ramp_ns": round(ramp_s * 1e9),
         "end": end, "filesets": filesets, "streams": streams, "phases": [],
     }  # fmt: skip
     return _core.Workload.from_json(json.dumps(whole))

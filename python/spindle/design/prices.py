@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +14,9 @@ from spindle.run.errors import Usage
 from spindle.run.resolve import read_text
 
 COLUMNS = ("model", "price")
+BYTE_ORDER = "\ufeff"
+"""Spreadsheets write it at the beginning."""
+MOST_PRICE = 1e9
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Prices:
 
 def read_prices(path: Path) -> Prices:
     """Read a price file. Raises Usage, one line with its place."""
-    text = read_text(path, "prices", "a CSV file with the columns model,price")
+    text = read_text(path, "prices", "a CSV file with the columns model,price").removeprefix(BYTE_ORDER)
     found = _toml(text, str(path)) if path.suffix.lower() == ".toml" else _csv(text, str(path))
     if not found.of:
         raise Usage(f"{path}: has no price; write a line `model,price` for each drive that can be bought")
@@ -44,11 +46,16 @@ def _csv(text: str, source: str) -> Prices:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
-        cells = [cell.strip() for cell in next(csv.reader(io.StringIO(line)))]
+        try:
+            cells = [cell.strip() for cell in next(csv.reader(io.StringIO(line)))]
+        except csv.Error as error:
+            raise Usage(f"{source}:{number}: not CSV: {error}") from None
         if places is None:
             names = [cell.lower() for cell in cells]
             if missing := [name for name in COLUMNS if name not in names]:
-                raise Usage(f"{source}:{number}: no column `{missing[0]}`; the first line names them: model,price")
+                raise Usage(
+                    f"{source}:{number}: no column `{missing[0]}`; the first line names them, with a comma: model,price"
+                )
             places = [names.index(name) for name in COLUMNS]
             of_currency = names.index("currency") if "currency" in names else None
             continue
@@ -89,8 +96,8 @@ def _add(prices: dict[str, float], model: str, price: str, place: str) -> None:
         value = float(price)
     except ValueError:
         raise Usage(f"{place}: `{price}` is not a price; write a number such as 289.00") from None
-    if not (math.isfinite(value) and value > 0):
-        raise Usage(f"{place}: a price is above 0, not {price}")
+    if not 0 < value <= MOST_PRICE:
+        raise Usage(f"{place}: a price is above 0 and at most {MOST_PRICE:.0e}, not {price}")
     if model in prices:
         raise Usage(f"{place}: a second price of `{model}`; leave one")
     prices[model] = value

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from spindle import _core
+from spindle.design.loads import demands
 from spindle.design.requirement import LATENCIES, Growth, Limits, Load, Requirement, Space, State
 from spindle.design.schemes import SCHEMES
 from spindle.run.document import Table, parse, text_of
@@ -109,7 +110,7 @@ def _growth(table: Table) -> Growth:
 
 
 def _limits(table: Table) -> Limits:
-    hours = table.duration_ns("rebuild", 0)
+    hours = _time(table, "rebuild")
     found = Limits(
         budget=_number(table, "budget", 0, 1e12),
         bays=table.integer("bays", 1, MOST_BAYS, Limits.bays),
@@ -123,17 +124,17 @@ def _limits(table: Table) -> Limits:
 
 def _space(table: Table) -> Space:
     usual = Space()
-    drives = tuple(table.words("drives"))
+    drives = _once(table.words("drives"))
     known = _core.drive_names()
     for name in drives:
         if name not in known:
             table.nearest("drives", name, known, "drive")
-    levels = tuple(table.words("levels"))
+    levels = _once(table.words("levels"))
     names = list(dict.fromkeys([*(of.name for of in SCHEMES), *(of.level for of in SCHEMES if of.level)]))
     for name in levels:
         if name not in names:
             table.nearest("levels", name, names, "level")
-    schedulers = tuple(table.words("schedulers")) or usual.schedulers
+    schedulers = _once(table.words("schedulers")) or usual.schedulers
     for name in schedulers:
         if name not in SCHEDULERS:
             table.nearest("schedulers", name, SCHEDULERS, "scheduler")
@@ -150,8 +151,16 @@ def _space(table: Table) -> Space:
     return found
 
 
+_Any = TypeVar("_Any")
+
+
+def _once(choices: Iterable[_Any]) -> tuple[_Any, ...]:
+    """Each choice once: a second one would be tried twice."""
+    return tuple(dict.fromkeys(choices))
+
+
 def _chunks(table: Table) -> tuple[int, ...]:
-    found = tuple(_parsed_size(table, "chunks", text) for text in table.words("chunks"))
+    found = _once(_parsed_size(table, "chunks", text) for text in table.words("chunks"))
     for size in found:
         if size < 4096 or size & (size - 1):
             table.fail("chunks", f"{size} bytes is not a power of two from 4 KiB on")
@@ -161,11 +170,11 @@ def _chunks(table: Table) -> tuple[int, ...]:
 def _regions(table: Table) -> tuple[float, ...]:
     found = []
     for text in table.words("regions"):
-        percent = re.fullmatch(r"([0-9.]+)\s*%", text)
+        percent = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*%", text)
         if percent is None or not 0 < float(percent[1]) <= 100:
             table.fail("regions", f"`{text}` is not a share of a drive; write for example 50%")
         found.append(float(percent[1]) / 100)
-    return tuple(found)
+    return _once(found)
 
 
 def _spares(table: Table) -> tuple[int, ...]:
@@ -174,7 +183,7 @@ def _spares(table: Table) -> tuple[int, ...]:
         if not re.fullmatch(r"[0-9]{1,2}", text):
             table.fail("spares", f"`{text}` is not a number of drives, 0 to 99")
         found.append(int(text))
-    return tuple(found)
+    return _once(found)
 
 
 # --- loads ---
@@ -204,7 +213,7 @@ def _load(table: Table, number: int, count: int) -> Load:
     table.finish()
     if (least_iops or least_bytes) and all(of["arrival"]["kind"] == "open" for of in streams):
         table.fail("least_iops" if least_iops else "least_throughput", "the load has a rate, which is required anyway")
-    return Load(
+    found = Load(
         name=name,
         streams=json.dumps(streams),
         filesets=json.dumps(json.loads(resolved.core.to_json())["filesets"]),
@@ -215,6 +224,11 @@ def _load(table: Table, number: int, count: int) -> Load:
         apart_bytes=apart,
         may_split=bool(hot),
     )
+    try:
+        demands([found])
+    except _core.ConfigError as error:  # sizes that no drive takes
+        table.fail("size" if table.was_given("size") else "workload", str(error))
+    return found
 
 
 def _check_split(table: Table, streams: list[dict[str, Any]], apart: int | None) -> None:
@@ -301,10 +315,20 @@ def _streams(resolved: ResolvedWorkload, name: str) -> list[dict[str, Any]]:
 
 
 def _bounds(table: Table) -> dict[str, int]:
-    return {key: most for key in LATENCIES if (most := table.duration_ns(key, 0))}
+    return {key: most for key in LATENCIES if (most := _time(table, key)) is not None}
 
 
 # --- quantities ---
+
+
+def _time(table: Table, key: str) -> int | None:
+    """A bound on a time, ns: nothing takes none."""
+    if not table.was_given(key):
+        return None
+    found = table.duration_ns(key, 0)
+    if not found:
+        table.fail(key, "must be above 0; leave it out for no bound")
+    return found
 
 
 def _size(table: Table, key: str, example: str = "12TB") -> int | None:
@@ -317,9 +341,12 @@ def _size(table: Table, key: str, example: str = "12TB") -> int | None:
 
 def _parsed_size(table: Table, key: str, text: str) -> int:
     try:
-        return _core.parse_size(text)
+        found = _core.parse_size(text)
     except _core.ConfigError as error:
         table.fail(key, str(error))
+    if not found:
+        table.fail(key, "must be above 0")
+    return found
 
 
 def _number(table: Table, key: str, low: float, high: float) -> float | None:

@@ -24,6 +24,10 @@ REBUILD_SECONDS = {False: (8.0, 24.0), True: (0.5, 2.0)}
 fast, and yields once it has measured the load. A rebuild of flash makes very many requests."""
 MOST_REQUESTS = 40
 """A run counts at most this many times the requests that were asked for, where one load is much slower than another."""
+CLOSED_RATE = 400.0
+"""Requests/s that a closed loop is given the time for. Where it is faster, its requests end the run."""
+FLASH_RAMP_S = 0.2
+"""Ramp of closed loops on flash: hundreds of times their longest latency."""
 DELIVERED = 0.01
 """Share of the rate that may be missing, besides chance."""
 
@@ -60,6 +64,15 @@ class Figure:
     bytes_per_s: float
     latency_ns: dict[str, float]
     """`mean`, `p99` ..."""
+    requests: int = 0
+    """Counted in the run with the fewest."""
+    least_p99_ns: float = 0.0
+    """The smallest p99 of all seeds."""
+
+    @property
+    def spread(self) -> float:
+        """Largest difference of two seeds, as a share of the p99."""
+        return 1 - self.least_p99_ns / self.latency_ns["p99"] if self.latency_ns["p99"] else 0.0
 
 
 @dataclass(frozen=True)
@@ -94,6 +107,12 @@ class Outcome:
     figures: list[Figure] = field(default_factory=list)
     broken: list[Broken] = field(default_factory=list)
     rebuild_hours: float | None = None
+
+    @property
+    def spread(self) -> float:
+        """Difference of two seeds in the largest p99 of the whole array, as a share of it."""
+        whole = [figure for figure in self.figures if figure.state is State.WHOLE]
+        return max(whole, key=lambda figure: figure.latency_ns["p99"]).spread if whole else 0.0
 
     @property
     def meets(self) -> bool:
@@ -143,7 +162,7 @@ def run_seconds(loads: Sequence[Load], requests: int, factor: float) -> float:
     rates = [load.rate_iops * factor for load in loads]
     total = sum(rates)
     if not total:
-        return requests / 400  # closed loops only: as long as 400 requests/s would take
+        return requests / CLOSED_RATE  # closed loops only
     slowest = min(
         (rate for rate, load in zip(rates, loads, strict=True) if rate and any(load.bounds.values())), default=0.0
     )
@@ -151,6 +170,13 @@ def run_seconds(loads: Sequence[Load], requests: int, factor: float) -> float:
     if slowest:
         seconds = min(max(seconds, requests / 4 / slowest), MOST_REQUESTS * requests / total)
     return min(max(seconds, 0.5), 7200.0)
+
+
+def most_requests(loads: Sequence[Load], requests: int) -> int:
+    """Counted requests that end a run before its time: of closed loops, which make as many as the drives manage."""
+    if any(load.rate_iops for load in loads):
+        return MOST_REQUESTS * requests
+    return len(loads) * requests
 
 
 @dataclass
@@ -202,8 +228,11 @@ class Simulator:
                     lengths = [(lengths[0][0], seed + number) for number in range(effort.seeds)]
                 elif state is State.REBUILDING:
                     lengths = [(seconds, seed) for seconds in REBUILD_SECONDS[design.is_flash]]
+                ends = None if state is State.REBUILDING else most_requests(loads, effort.requests)
+                is_closed = not any(load.rate_iops for load in loads)
+                ramp = FLASH_RAMP_S if is_closed and design.is_flash and ends is not None else None
                 for seconds, of_seed in lengths:
-                    load = workload(loads, seconds, of_seed, factor * self.slower).to_json()
+                    load = workload(loads, seconds, of_seed, factor * self.slower, requests=ends, ramp_s=ramp).to_json()
                     yield _Planned(period, state, text, load, f"{state.value} {effort.requests} {bool(flash)}")
 
     def _run(self, planned: Sequence[_Planned]) -> None:
@@ -249,6 +278,8 @@ class Simulator:
                         op.iops / self.slower,
                         op.bytes_per_s / self.slower,
                         latency,
+                        op.requests,
+                        latency["p99"],
                     )
 
 
@@ -275,8 +306,12 @@ def _worst(found: Outcome, figure: Figure) -> None:
     for at, other in enumerate(found.figures):
         same = ("period", "state", "load", "operation")
         if all(getattr(other, name) == getattr(figure, name) for name in same):
-            if figure.latency_ns["p99"] > other.latency_ns["p99"]:
-                found.figures[at] = figure
+            worse = figure if figure.latency_ns["p99"] > other.latency_ns["p99"] else other
+            found.figures[at] = replace(
+                worse,
+                requests=min(figure.requests, other.requests),
+                least_p99_ns=min(figure.least_p99_ns, other.least_p99_ns),
+            )
             break
     else:
         found.figures.append(figure)

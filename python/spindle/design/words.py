@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from spindle.base import units
-from spindle.base.words import listed
+from spindle.base.words import counted, listed
 from spindle.design.drives import Candidate
 from spindle.design.requirement import Load, Requirement, State
 from spindle.design.search import Missed
@@ -26,8 +26,8 @@ def _needs(of: Requirement) -> Iterator[str]:
         space += f", {units.si_size(of.needed_bytes)} after {growth.years:g} years"
     yield f"{space}; {drives} may fail"
     for load in of.loads:
-        yield f"{load.name}: {', '.join(_load(of, load))}"
-    found = [f"at most {limits.bays} drives"]
+        yield f"{load.name}: {', '.join(_load(of, load)) or 'as fast as it goes, without a bound'}"
+    found = [f"at most {counted(limits.bays, 'drive')}"]
     if limits.budget is not None:
         found.append(f"a budget of {money(limits.budget)}")
     if limits.watts is not None:
@@ -91,6 +91,8 @@ def missed_words(missed: Missed, currency: str) -> tuple[str, str]:
             found.append(f"{value:.2g} a year")
         elif missed.unit == "1/s":
             found.append(f"{units.count(value)}/s")
+        elif missed.unit == "drives":
+            found.append(counted(round(value), "drive"))
         else:
             found.append(f"{value:.0f} {missed.unit}")
     return found[0], found[1]

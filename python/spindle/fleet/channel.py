@@ -15,7 +15,7 @@ from .clock import ClockOffset, offset_of
 from .errors import HostError
 from .hosts import Host
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Version of orders and reports (crates/agent/src/session.rs)."""
 LONGEST_REPORT = 64 << 20
 """Bytes of one line: a result of many phases is a few hundred KiB."""
@@ -104,7 +104,7 @@ class Channel:
         except TimeoutError:
             raise HostError(self.host.name, f"lost: no report for {within_s:.0f} s") from None
         if found.get("kind") == "failure":
-            raise HostError(self.host.name, str(found.get("line")), int(found.get("status", 1)))
+            raise HostError(self.host.name, str(found.get("line")), int(found.get("status", 1)), reported=True)
         return found
 
     async def measure_clock(self) -> None:

@@ -78,7 +78,15 @@ class HostCrew:
         ]
         consents = {one.host: self.consents[one.host] for one in step if one.destroys}
         launch = Launch(
-            members, step[0].workload, consents, held, watch, self.version, tolerate=rules.tolerate, label=label
+            members,
+            step[0].workload,
+            consents,
+            held,
+            watch,
+            self.version,
+            tolerate=rules.tolerate,
+            label=label,
+            knobs={one.host: one.knobs for one in step if one.knobs},
         )
         launch.carry_out(self.agent, all_or_none=False)
         if launch.stopped_by is not None:

@@ -17,6 +17,10 @@ from spindle.run.targets import null
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """A host's name: a word in tables, in a selection, and before the colon of a consent."""
 MOST = 10_000
+_OPTIONS = re.compile(
+    r"-[46AaCfGgKkMNnqsTtVvXxYy]*(?:(?P<takes>[BbcDEeFIiJLlmOoPpQRSWw])(?P<value>.*))?(?<!^-)", re.DOTALL
+)
+"""One word of options (ssh(1)): flags, and perhaps one that takes a value, in this word or in the next one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,18 +73,31 @@ def parsed(text: str, source: str) -> list[Host]:
         one = _host(table, common)
         if one.name in found:
             table.fail("name", f"{one.name} is there twice; each host has its own name")
+        if twin := next((other for other in found.values() if _is_same_storage(one, other)), None):
+            table.fail("target", f"{one.target} is measured as {twin.name} already: both would load it at once")
         found[one.name] = one
     return list(found.values())
 
 
+def _is_same_storage(one: Host, other: Host) -> bool:
+    """True if both have the same target. Several test files may be in one folder."""
+    if one.create is not None or null.is_named(one.target):
+        return False
+    return (one.ssh, one.options, one.target) == (other.ssh, other.options, other.target)
+
+
 def _keys(table: Table) -> dict[str, str | tuple[str, ...]]:
     words = {key: table.word(key) for key in ("name", "ssh", "target", "create", "agent")}
+    for key, value in words.items():
+        if value is not None and not value.strip():
+            table.fail(key, "is empty; leave it out, or say which")
     found: dict[str, str | tuple[str, ...]] = {key: value for key, value in words.items() if value is not None}
     if options := table.words("options"):
         found["options"] = tuple(options)
     if isinstance(size := found.get("create"), str):
         try:
-            _core.parse_size(size)
+            if not _core.parse_size(size):
+                table.fail("create", "must be above 0")
         except _core.ConfigError as error:
             table.fail("create", str(error))
     return found
@@ -93,13 +110,16 @@ def _host(table: Table, common: Mapping[str, str | tuple[str, ...]]) -> Host:
     if not name:
         table.fail(None, 'a host without a name; write name = "db1"')
     if not NAME.fullmatch(name):
-        table.fail("name", f"`{name}` is not a name; letters, digits, `.`, `_` and `-`, at most 64")
-    destination = str(keys.get("ssh") or name)
+        beside = "" if keys.get("name") else "; give the host a `name` beside its address"
+        key = "name" if keys.get("name") else "ssh"
+        table.fail(key, f"`{name}` is not a name: letters, digits, `.`, `_` and `-`, at most 64{beside}")
+    destination = re.sub(r"\[([0-9A-Fa-f:.]+(?:%\w+)?)\]$", r"\1", str(keys.get("ssh") or name))  # [::1] is of URLs
     if destination.startswith("-") or any(char.isspace() for char in destination):
         table.fail("ssh", f"`{destination}` is not a destination of ssh; write user@host")
     if "target" not in keys:
         table.fail(None, f'{name} has no target; write target = "/dev/sdb", or a folder with create = "4GiB"')
     options = keys.get("options", ())
+    _check_options(table, options if isinstance(options, tuple) else (options,))
     return Host(
         name=name,
         ssh=destination,
@@ -108,6 +128,17 @@ def _host(table: Table, common: Mapping[str, str | tuple[str, ...]]) -> Host:
         create=str(keys["create"]) if "create" in keys else None,
         agent=str(keys["agent"]) if "agent" in keys else None,
     )
+
+
+def _check_options(table: Table, options: Sequence[str]) -> None:
+    """Refuse what ssh would take as a destination, or as a command."""
+    words = iter(options)
+    for word in words:
+        found = _OPTIONS.fullmatch(word)
+        if found is None:
+            table.fail("options", f"`{word}` is no option of ssh; the destination is `ssh`, a value follows its option")
+        if found["takes"] and not found["value"] and next(words, None) is None:
+            table.fail("options", f"{word}: its value is missing")
 
 
 def check_consent(host: Host, consent: Consent | None, writes: bool) -> None:

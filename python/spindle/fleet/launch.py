@@ -18,6 +18,7 @@ import msgspec
 
 from spindle.formats import agent as documents
 from spindle.host.signals import ENDING
+from spindle.knobs.undo import Item, State
 from spindle.result.document import Unreadable
 from spindle.result.record import Level, PhasesRecord, RunRecord
 from spindle.run.resolve import ResolvedWorkload
@@ -33,6 +34,8 @@ from .hosts import Consent, Host
 LEAD_NS = 300_000_000
 """From the order to the start: every host has it by then, and reads its counters once more."""
 LOOK_S = 0.5
+RESTORE_S = 15.0
+"""For the settings of a host: an agent that has lost its orders notices after 6 s."""
 LOST = "the process that gave the orders ended; whether the load ran is not known"
 """Reason of trials that a killed process left running."""
 
@@ -64,6 +67,8 @@ class Member:
     bytes: int = 0
     elapsed_ns: int = 0
     errors: int = 0
+    has_changed: bool = False
+    """Settings of the host may be changed: its agent had the order, and has not reported yet that they are back."""
 
     @property
     def may_be_again(self) -> bool:
@@ -92,11 +97,14 @@ class Launch:
         *,
         tolerate: Sequence[str] = (),
         label: str = "",
+        knobs: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        """`tolerate`: verdicts that may be invalid. `label`: begins the lines of progress."""
+        """`tolerate`: verdicts that may be invalid. `label`: begins the lines of progress. `knobs`: host -> settings
+        that it changes until its result, as `campaign.hosts.knobs_of` has them."""
         self.members = list(members)
         self._workload, self._consents, self._hold, self._watch = workload, consents, hold, watch
         self._version, self._tolerate, self._label = version, tolerate, f"{label}: " if label else ""
+        self._knobs = knobs or {}
         self._begun_at = 0.0
         self.stopped_by: int | None = None
         """The signal that stopped all loads."""
@@ -119,6 +127,7 @@ class Launch:
                 await self._run(all_or_none)
         finally:
             showing.cancel()
+            await asyncio.gather(*(self._put_back(one, agent) for one in self.members if one.has_changed))
             await asyncio.gather(*(one.channel.close() for one in self.members if one.channel is not None))
             blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # between two handlers, one would kill
             for number, handler in before.items():
@@ -159,6 +168,7 @@ class Launch:
             except HostError as error:
                 # Refusals come before anything is written, so these trials may begin again.
                 again = error.exit_code != 1 or member.may_be_again
+                member.has_changed &= not error.reported
                 self._end(member, "failed", error.why, error.exit_code, again=again)
                 if member.channel is not None:
                     await member.channel.close()
@@ -181,6 +191,12 @@ class Launch:
     async def _order(self, one: Member) -> None:
         assert one.channel is not None
         consent = self._consents.get(one.host.name, Consent())
+        if knobs := self._knobs.get(one.host.name):
+            one.has_changed = True
+            await one.channel.order("knobs", target=one.host.target, **knobs)
+            while (found := await one.channel.report()).get("kind") != "knobs":
+                continue
+            self._say_restored(one, found, is_left=True)
         words = commands.of_run(one.host, consent, self._workload.overrides)
         load = self._workload
         await one.channel.order("run", options=words, name=load.name, source=load.source, toml=load.text)
@@ -208,6 +224,9 @@ class Launch:
                 case "progress":
                     one.requests, one.bytes = int(found["requests"]), int(found["bytes"])
                     one.elapsed_ns, one.errors = int(found["elapsed_ns"]), int(found["errors"])
+                case "restored":
+                    self._say_restored(one, found, is_left=not one.has_changed)
+                    one.has_changed = False
                 case "ready":
                     one.phase = int(found["phase"])
                     return
@@ -216,6 +235,39 @@ class Launch:
                     await one.channel.close()
                     one.channel = None
                     return
+
+    def _say_restored(self, one: Member, found: dict[str, Any], is_left: bool) -> None:
+        """Print settings that could not be put back, and those that were, if a killed agent left them (`is_left`)."""
+        for item in (Item(**{**each, "state": State(each["state"])}) for each in found["items"]):
+            if item.state in (State.CONFLICT, State.FAILED, State.BUSY):
+                self._watch.say(f"spindle: {one.host.name}: {item}")
+            elif item.state is State.RESTORED and is_left:
+                self._watch.say(f"spindle: {one.host.name}: restored after its agent was killed: {item}")
+
+    async def _put_back(self, one: Member, agent: Path | None) -> None:
+        """Settings of a host whose agent was lost: another session there puts back what is left, or says that it is
+        done."""
+        if one.channel is not None:
+            await one.channel.close()
+            one.channel = None
+        name = one.host.name
+        try:
+            channel = await Channel.open(one.host, agent if one.host.agent is None else None)
+            try:
+                await channel.order("restore")
+                found = await channel.report(RESTORE_S)
+            finally:
+                await channel.close()
+        except HostError as error:
+            self._watch.say(
+                f"spindle: {name}: lost while settings of it were changed ({error.why}); its agent puts them back when "
+                "its orders end, and the next session after a crash; `spindle-agent restore` there says so"
+            )
+            return
+        one.has_changed = False
+        self._say_restored(one, found, is_left=True)
+        if not found["items"]:
+            self._watch.say(f"spindle: {name}: its settings are back, although its agent was lost")
 
     @property
     def _reads_back(self) -> bool:

@@ -33,6 +33,12 @@ class Design(answer.DesignAnswer, Printable, frozen=True):
 
         return design_page(self, style)
 
+    def full_page(self, style: Style) -> list[str]:
+        """The page with every design of the front."""
+        from spindle.report.terminal.design import design_page
+
+        return design_page(self, style, whole_front=True)
+
     def plot(self) -> Plot:
         """The front as a chart. Raises `spindle.Error` if nothing meets the need."""
         from spindle.report.charts.design import chart

@@ -38,10 +38,19 @@ def _is_result(file: IO[bytes]) -> bool:
         return False
 
 
+def _is_page(head: bytes) -> bool:
+    return head.startswith(b"<!doctype html>") and b'<meta name="generator" content="spindle">' in head
+
+
+def _is_chart(file: IO[bytes]) -> bool:
+    head = file.read(HEAD_BYTES)
+    return is_marked(head) or _is_page(head)
+
+
 def _is_report(file: IO[bytes]) -> bool:
     head = file.read(HEAD_BYTES)
     return (
-        (head.startswith(b"<!doctype html>") and b'<meta name="generator" content="spindle">' in head)
+        _is_page(head)
         or head.startswith(b"run,started,workload,target,target_kind,stream,op,outstanding,")
         # The line below the title, in text, Markdown and JSON.
         or re.match(rb'(\{\n  "title": .*\n  "about": "|# .*\n\n|.*\n).* Spindle [0-9]+\.[0-9]+', head) is not None
@@ -65,7 +74,7 @@ KINDS = {
     "lab-trace": Kind("a trace of Spindle's lab", begins(b"drive,arrive_ns,finish_ns,operation,sector,sectors\n")),
     "state": Kind("a state of Spindle", begins(b"spindle verify-state ")),
     "report": Kind("a report of Spindle", _is_report),
-    "chart": Kind("a picture of Spindle", lambda file: is_marked(file.read(HEAD_BYTES))),
+    "chart": Kind("a picture of Spindle", _is_chart),
     "sheet": Kind("a table of Spindle", _is_sheet),
     "fio-json": Kind("a result that Spindle wrote as fio's JSON", lambda file: _is_fio_json(file.read(HEAD_BYTES))),
     # Its text has no mark, and is never replaced without being asked for.

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from spindle.library.outputs import output_of
 from spindle.library.table import needed
 from spindle.report.charts import parts, theme
+from spindle.report.document.model import Document, Section
 from spindle.report.render import drawing
+from spindle.report.render.html import html
 from spindle.run.errors import Usage
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from spindle.report.document.model import Chart
 
 PICTURES = ("png", "svg")
+PAGE = "html"
 
 
 class Plot:
@@ -38,15 +41,16 @@ class Plot:
         return found
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Write a picture, `.png` or `.svg`. `force`: replace any regular file."""
+        """Write a picture, `.png` or `.svg`, or a page with its table, `.html`. `force`: replace any regular file."""
         self.write(output_of(path, "chart", "`path=`", force=force))
 
     def write(self, output: Output) -> None:
-        """Write a picture to an output whose name ends in .png or .svg."""
-        ending = output.path.suffix[1:].lower()
-        if ending not in PICTURES:
-            raise Usage(f"{output.path}: not the name of a picture; let it end in .png or .svg")
-        output.save(drawing.picture(self.charts, ending, self.title))
+        """Write a picture to an output whose name ends in .png or .svg, or a page (.html) that a telephone can read."""
+        ending = ending_of(output)
+        if ending == PAGE:
+            output.save(html(Document(self.title, "", None, [Section("charts", "Charts", self.charts)])))
+        else:
+            output.save(drawing.picture(self.charts, ending, self.title))
 
     def to_altair(self) -> Any:
         """An `altair.Chart`, to be changed further. Needs altair."""
@@ -57,6 +61,14 @@ class Plot:
 
     def __repr__(self) -> str:
         return f"<Plot: {'; '.join(chart.title for chart in self.charts)}>"
+
+
+def ending_of(output: Output) -> str:
+    """The kind of picture that a name asks for. Raises Usage, so that no long work ends in it."""
+    ending = output.path.suffix[1:].lower()
+    if ending not in (*PICTURES, PAGE):
+        raise Usage(f"{output.path}: not the name of a picture; let it end in .png, .svg or .html")
+    return ending
 
 
 def _inner(specification: dict[str, Any]) -> dict[str, Any]:

@@ -54,6 +54,20 @@ def line_of(text: str, path: Sequence[str]) -> int | None:
     return best[1] if best is not None else None
 
 
+def _only(text: str, path: Path, wanted: int) -> str:
+    """The text with the other tables of a list left blank, so that lines of one are found in it."""
+    number, lines = -1, []
+    inside = False
+    for line in text.splitlines():
+        if header := re.match(r"\[(\[?)\s*([^\]]+?)\s*\]\]?\s*(#.*)?$", line.strip()):
+            found = _parts(header[2])
+            if header[1] and found == path:
+                number += 1
+            inside = found[: len(path)] == path
+        lines.append("" if inside and number != wanted else line)
+    return "\n".join(lines)
+
+
 def _parts(dotted: str) -> Path:
     return tuple(part.strip().strip("\"'") for part in re.findall(r'"[^"]*"|\'[^\']*\'|[^.]+', dotted))
 
@@ -133,7 +147,8 @@ class Table:
             return []
         if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
             self.fail(key, f'expected a list of tables such as [{{ size = "4KiB" }}], found {_kind(value)}')
-        return [Table(one, (*self.path, key), self.text, self.source) for one in value]
+        path = (*self.path, key)
+        return [Table(one, path, _only(self.text, path, number), self.source) for number, one in enumerate(value)]
 
     def word(self, key: str) -> str | None:
         """Take a text."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,10 @@ if TYPE_CHECKING:
 @click.option("--budget", metavar="PRICE", help="Most money for drives.")
 @click.option("--watts", metavar="N", help="Most power of the drives.")
 @click.option("--machine", cls=OutputOption, kind="machine", help="Save the machine file of the data's array.")
-@click.option("--chart", cls=OutputOption, kind="chart", help="Draw the front to a PNG or SVG file.")
+@click.option("--chart", cls=OutputOption, kind="chart", help="Draw the front to a PNG, SVG or HTML file.")
+@click.option(
+    "--whole-front", is_flag=True, help="Show designs too that differ from a cheaper one by less than is known."
+)
 @click.option("--example", is_flag=True, help="Print a requirement file; do nothing.")
 @worker_options
 @json_option
@@ -47,6 +51,7 @@ def command(
     prices: Path | None,
     machine: Output | None,
     chart: Output | None,
+    whole_front: bool,
     example: bool,
     json: bool,
     quiet: bool,
@@ -62,8 +67,11 @@ def command(
     if example:
         print(designing.example(), end="")
         return Exit.FINE
+    from spindle.cli.output import put_lines
     from spindle.cli.session import live_line
     from spindle.cli.showing import show
+    from spindle.library.plot import ending_of
+    from spindle.report.terminal.style import style_of
 
     if prices is None:
         raise click.UsageError("prices of what? give a file of drives that can be bought with --prices")
@@ -71,10 +79,15 @@ def command(
     given = {key: value for key, value in flags.items() if value is not None}
     if requirement is not None and given:
         raise click.UsageError(f"--{next(iter(given)).replace('_', '-')}: the requirement file says it; leave it out")
+    if chart is not None:
+        ending_of(chart)
     found = designing.designed(requirement or given, prices, where, live_line(quiet))
     if machine is not None and found.recommendation is not None:
         machine.save(found.machine().encode())
     if chart is not None and found.recommendation is not None:
         found.plot().write(chart)
-    show(found, json)
+    if whole_front and not json:
+        put_lines(found.full_page(style_of(sys.stdout)))
+    else:
+        show(found, json)
     return Exit.FINE if found.recommendation is not None else Exit.FAILED

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.command("grid", cls=WritingCommand)
 @click.option("--buffered", is_flag=True, help="I/O through the page cache and file systems instead of direct I/O.")
 @click.option("--only", metavar="TEXT", default="", help="Only points whose name contains TEXT.")
-@click.option("--chart", cls=OutputOption, kind="chart", help="Draw the differences to a PNG or SVG file.")
+@click.option("--chart", cls=OutputOption, kind="chart", help="Draw the differences to a PNG, SVG or HTML file.")
 @json_option
 def grid(buffered: bool, only: str, chart: Output | None, json: bool) -> Exit:
     """Compare the simulator with the real kernel in the lab: the same machines and loads both ways (`make lab-grid`,
@@ -27,9 +27,12 @@ def grid(buffered: bool, only: str, chart: Output | None, json: bool) -> Exit:
 
     Some 4 CPU minutes, 6 with --buffered. Exit status 1 if a goal is missed.
     """
+    from spindle.library.plot import ending_of
     from spindle.library.validation import validate_grid
     from spindle.report.terminal.grid import grid_page
 
+    if chart is not None:
+        ending_of(chart)
     compared = validate_grid(only, buffered=buffered, say=lambda text: print(text, file=sys.stderr))
     put(compared, grid_page(compared), json)
     if chart is not None:

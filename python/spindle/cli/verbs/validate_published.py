@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 @click.option(
     "--sensitivity", is_flag=True, help="Put each assumed number at both ends of its range: its effect on the errors."
 )
-@click.option("--chart", cls=OutputOption, kind="chart", help="Draw published against predicted to a PNG or SVG file.")
+@click.option(
+    "--chart", cls=OutputOption, kind="chart", help="Draw published against predicted to a PNG, SVG or HTML file."
+)
 @worker_options
 @json_option
 def published(directory: str, sensitivity: bool, chart: Output | None, json: bool, **workers: Any) -> Exit:
@@ -31,9 +33,12 @@ def published(directory: str, sensitivity: bool, chart: Output | None, json: boo
     `--sensitivity` takes some 20 CPU minutes; `--chart` then draws its bands. Exit status 1 if a goal is missed.
     """
     from spindle.cli.session import live_line
+    from spindle.library.plot import ending_of
     from spindle.library.validation import published_plot, validate_published, validate_sensitivity
     from spindle.report.terminal import published as terminal
 
+    if chart is not None:
+        ending_of(chart)
     where, progress = where_of(workers), live_line(quiet=False)
     if sensitivity:
         effects = validate_sensitivity(directory, where, progress)

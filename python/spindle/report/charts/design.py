@@ -7,7 +7,7 @@ from typing import Any
 from spindle.design.answer import DesignAnswer
 from spindle.report.charts import parts
 from spindle.report.document.model import Chart, Sheet
-from spindle.report.terminal.design import front_columns, front_rows
+from spindle.report.terminal.design import front_columns, front_rows, money
 
 MOST_SERIES = 8
 
@@ -16,12 +16,13 @@ def chart(found: DesignAnswer) -> Chart | None:
     """Return the chart; None: there is no front."""
     if not found.front or found.recommendation is None:
         return None
+    distinct = found.distinct_front
     names = list(dict.fromkeys(one.arrays[0].drive for one in found.front))[:MOST_SERIES]
     values: list[dict[str, Any]] = [
         {
             "cost": one.cost, "p99": one.p99_ns / 1e6, "loss": max(one.yearly_loss, 1e-15), "watts": one.watts,
             "drive": one.arrays[0].drive if one.arrays[0].drive in names else "other", "design": one.words,
-            "best": one == found.recommendation,
+            "best": one == found.recommendation, "distinct": one in distinct,
         }
         for one in found.front
     ]  # fmt: skip
@@ -42,9 +43,11 @@ def chart(found: DesignAnswer) -> Chart | None:
     return Chart(
         key="front",
         title="Designs that no other one beats",
-        says="Each point meets the need in its confirming runs. The ring is the recommendation: the cheapest.",
+        says="Each point meets the need in its confirming runs; a small one differs from a cheaper one by less than is "
+        "known. The ring is the recommendation, the cheapest: "
+        f"{money(found.recommendation.cost, found.currency)}, {found.recommendation.words}.",
         specification=parts.whole(data={"values": values}, vconcat=panels, spacing=20),
-        sheet=Sheet("Designs of the front", front_columns(found), front_rows(found), folded=True),
+        sheet=Sheet("Designs of the front", front_columns(found), front_rows(found, distinct), folded=True),
     )
 
 
@@ -61,12 +64,16 @@ def _decades(values: list[float]) -> list[float]:
 
 def _panel(x: dict[str, Any], y: dict[str, Any], names: list[str]) -> dict[str, Any]:
     marks = parts.series("drive", "Drive", names, dashes=False)
+    weight = {
+        "size": {"condition": {"test": "datum.distinct", "value": 70}, "value": 12},
+        "opacity": {"condition": {"test": "datum.distinct", "value": 1}, "value": 0.5},
+    }
     ring = {"type": "point", "shape": "circle", "size": 320, "filled": False, "stroke": "@ink", "strokeWidth": 1.5}
     return {
         "width": parts.WIDTH,
         "height": parts.HEIGHT,
         "layer": [
-            {"mark": {"type": "point", "size": 70, "filled": True}, "encoding": {"x": x, "y": y, **marks}},
+            {"mark": {"type": "point", "filled": True}, "encoding": {"x": x, "y": y, **marks, **weight}},
             {"transform": [{"filter": "datum.best"}], "mark": {**ring, "aria": False}, "encoding": {"x": x, "y": y}},
         ],
     }

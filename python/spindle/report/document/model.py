@@ -71,8 +71,8 @@ class Document:
     title: str
     about: str
     """A line below the title."""
-    level: Level
-    """The worst verdict of its runs."""
+    level: Level | None
+    """The worst verdict of its runs; None: it has none."""
     sections: Sequence[Section] = field(default_factory=list)
 
     def respelled(self, spelled: Callable[[str], str]) -> Document:

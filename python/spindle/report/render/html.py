@@ -25,7 +25,9 @@ def html(document: Document) -> bytes:
     """Return the file."""
     sections = "\n".join(_section(section) for section in document.sections)
     links = "".join(f'<li><a href="#{escape(s.key)}">{escape(s.title)}</a></li>' for s in document.sections)
+    nav = f'<nav aria-label="Sections"><ul>{links}</ul></nav>' if len(document.sections) > 1 else ""
     title = escape(document.title)
+    about = " ".join(filter(None, [escape(document.about), _badge(document.level) if document.level else ""]))
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -44,8 +46,8 @@ def html(document: Document) -> bytes:
 <a class="skip" href="#content">Skip to the content</a>
 <header>
 <h1>{title}</h1>
-<p class="about">{escape(document.about)} {_badge(document.level)}</p>
-<nav aria-label="Sections"><ul>{links}</ul></nav>
+<p class="about">{about}</p>
+{nav}
 </header>
 <main id="content">
 {sections}

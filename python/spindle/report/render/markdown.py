@@ -20,7 +20,7 @@ def markdown(document: Document) -> bytes:
 def _lines(document: Document) -> Iterator[str]:
     yield f"# {_plain(document.title)}"
     yield ""
-    yield f"{_plain(document.about)} {_level(document.level)}"
+    yield f"{_plain(document.about)} {_level(document.level) if document.level is not None else ''}".rstrip()
     for section in document.sections:
         yield ""
         yield f"## {_plain(section.title)}"

@@ -13,7 +13,7 @@ def text(document: Document, style: Style) -> list[str]:
     """Return the lines."""
     return [
         *style.headline(document.title),
-        *style.wrap(f"{document.about}, {document.level}"),
+        *style.wrap(", ".join(filter(None, [document.about, document.level]))),
         *(line for section in document.sections for line in _section(section.title, section.blocks, style)),
     ]
 

@@ -15,22 +15,22 @@ LONG_REBUILD_HOURS = 7 * 24.0
 """A rebuild that takes longer is worth a warning."""
 
 
-def design_page(found: DesignAnswer, style: Style) -> list[str]:
-    """Return the page."""
-    return list(_page(found, style))
+def design_page(found: DesignAnswer, style: Style, *, whole_front: bool = False) -> list[str]:
+    """Return the page. `whole_front`: with the designs that differ from a cheaper one by less than is known."""
+    return list(_page(found, style, whole_front))
 
 
-def _page(found: DesignAnswer, style: Style) -> Iterator[str]:
+def _page(found: DesignAnswer, style: Style, whole_front: bool) -> Iterator[str]:
     yield from style.headline(found.about or "Design")
     for line in found.need:
         yield from style.wrap(line, "- ")
     currency = f", {found.currency}" if found.currency else ""
-    yield from style.wrap(f"prices: {found.prices}{currency}, {len(found.drives)} drives", "- ")
+    yield from style.wrap(f"prices: {found.prices}{currency}, {counted(len(found.drives), 'drive')}", "- ")
     yield ""
     if found.recommendation is None:
         yield from _impossible(found, style)
     else:
-        yield from _recommendation(found, found.recommendation, style)
+        yield from _recommendation(found, found.recommendation, style, whole_front)
     yield ""
     yield from _nets(found, style)
     yield ""
@@ -53,7 +53,7 @@ def loss_words(probability: float) -> str:
     return f"1 in {units.count(float(f'{1 / probability:.2g}'))}"
 
 
-def _recommendation(found: DesignAnswer, best: MachineAnswer, style: Style) -> Iterator[str]:
+def _recommendation(found: DesignAnswer, best: MachineAnswer, style: Style, whole_front: bool) -> Iterator[str]:
     price = money(best.cost, found.currency)
     yield from style.headline(f"Cheapest: {price}, {counted(best.bays, 'drive')}, {best.watts:.0f} W")
     for array in best.arrays:
@@ -69,9 +69,9 @@ def _recommendation(found: DesignAnswer, best: MachineAnswer, style: Style) -> I
                 f"warn: a rebuild beside the load takes {_hours(array.rebuild_hours)}: {advice}", "  "
             )
     yield ""
-    yield from _figures(found.figures, style)
+    yield from _figures(found.figures, best, style)
     yield ""
-    yield from _front(found, best, style)
+    yield from _front(found, style, whole_front)
     yield ""
     yield from _needs(found, best, style)
     yield ""
@@ -92,8 +92,12 @@ def _hours(value: float | None) -> str:
     return f"{value:.1f} h" if value < 10 else f"{value:.0f} h" if value < 72 else f"{value / 24:.0f} days"
 
 
-def _figures(figures: Sequence[LoadFigure], style: Style) -> Iterator[str]:
-    yield "confirming runs, the worst of all seeds:"
+def _figures(figures: Sequence[LoadFigure], best: MachineAnswer, style: Style) -> Iterator[str]:
+    fewest = units.count(min(figure.requests for figure in figures))
+    differ = f"the largest p99 differs by {units.percent(best.p99_spread)} between them"
+    yield from style.wrap(
+        f"confirming runs, the worst of all seeds ({differ}; each row counts {fewest} requests or more):"
+    )
     periods = any(figure.period for figure in figures)
     heads = ["array is", "load", *(["period"] if periods else []), "op"]
     rows = [
@@ -114,20 +118,26 @@ def front_columns(found: DesignAnswer) -> list[Column]:
     return [*map(Column, (cost, "drives", "W", "p99", "of bound", "data loss a year")), Column("design", words=True)]
 
 
-def front_rows(found: DesignAnswer) -> list[list[str]]:
-    """Return the rows of the front, cheapest first."""
+def front_rows(found: DesignAnswer, designs: Sequence[MachineAnswer] | None = None) -> list[list[str]]:
+    """Return the rows of the front, cheapest first; or those of some of its designs."""
     return [
         [
             units.count(round(one.cost)), str(one.bays), f"{one.watts:.0f}", units.duration(one.p99_ns),
             units.percent(one.bound_share) if one.bound_share else "-", loss_words(one.yearly_loss), one.words,
         ]
-        for one in found.front
+        for one in (found.front if designs is None else designs)
     ]  # fmt: skip
 
 
-def _front(found: DesignAnswer, best: MachineAnswer, style: Style) -> Iterator[str]:
+def _front(found: DesignAnswer, style: Style, whole: bool) -> Iterator[str]:
     yield "no other simulated design is better in cost, latency, data loss and watts at once:"
-    yield from table(front_columns(found), front_rows(found), style)
+    shown = found.front if whole else found.distinct_front
+    yield from table(front_columns(found), front_rows(found, shown), style)
+    if more := len(found.front) - len(shown):
+        yield from style.wrap(
+            f"{counted(more, 'further design')} left out, which differ from a cheaper one by less than is known; "
+            "`whole_front=` shows them"
+        )
 
 
 def _needs(found: DesignAnswer, best: MachineAnswer, style: Style) -> Iterator[str]:
