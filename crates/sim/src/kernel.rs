@@ -38,6 +38,15 @@ impl Kernel {
         self >= Kernel::new(5, 0, 0)
     }
 
+    /// Threads that a program starts one after another on one processor run in another order: the first six last, in turn.
+    /// The more wait already, the less a new one is put behind the others, until eight run (`START_DEBIT` and
+    /// `sched_nr_latency`: `place_entity` and `sched_vslice` in `kernel/sched/fair.c`, 6.1). 6.6 has another scheduler;
+    /// kernels before blk-mq were not looked at.
+    #[must_use]
+    pub fn runs_first_threads_last(self) -> bool {
+        self.multi_queue() && self < Kernel::new(6, 6, 0)
+    }
+
     /// fsync of a block device empties the drive's write cache, and md passes flushes on (2.6.33: `blkdev_issue_flush`
     /// in `block_fsync`, "md: support barrier requests on all personalities").
     #[must_use]

@@ -405,3 +405,36 @@ fn readings_of_the_clock_take_time_in_threads() {
         assert!((4.99..=5.01).contains(&readings), "{scheduler}: {readings}");
     }
 }
+
+#[test]
+fn threads_that_begin_together_run_as_the_kernel_places_them() {
+    let order = |host: &str| {
+        let text = format!(
+            "[host]\n{host}\n[queue]\nscheduler = 'none'\n[[drive]]\nservice = '1ms'\ncapacity = '1GiB'\n"
+        );
+        let mut load = "requests = 9\nseconds = 'none'\n".to_owned();
+        for at in 0..9 {
+            load += &format!(
+                "[[stream]]\nname = 's{at}'\nsize = '4KiB'\npattern = 'sequential'\nstop_requests = 1\n"
+            );
+        }
+        let figures = run(&machine(&text), &load).run;
+        let waited = |at: &usize| {
+            figures.streams[*at]
+                .read
+                .as_ref()
+                .map(|op| op.latency.max_ns)
+        };
+        let mut streams: Vec<usize> = (0..9).collect();
+        streams.sort_by_key(waited);
+        streams
+    };
+    let as_started: Vec<usize> = (0..9).collect();
+    assert_eq!(order("kernel = '6.1'"), as_started, "a processor each");
+    let one = "clock_reading = '1ns'";
+    assert_eq!(
+        order(&format!("kernel = '6.1'\n{one}")),
+        [6, 7, 8, 5, 4, 3, 2, 1, 0]
+    );
+    assert_eq!(order(&format!("kernel = '6.6'\n{one}")), as_started);
+}

@@ -16,6 +16,10 @@ use super::pace::Pace;
 use crate::error::SimError;
 use crate::request::DEFAULT_LEVEL;
 
+/// Threads that get a longer slice than the seventh, beside the program's first: with that one they are fewer than
+/// `sched_nr_latency`.
+const FEW_THREADS: usize = 6;
+
 /// The events of the load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Alarm {
@@ -223,6 +227,7 @@ impl Load {
         block_bytes: u32,
         interval_ns: u64,
         takes_discards: bool,
+        last_first: bool,
     ) -> Result<Load, SimError> {
         let mut load = Load {
             streams: Vec::with_capacity(workload.streams.len()),
@@ -249,7 +254,23 @@ impl Load {
         if load.sampling.is_some() {
             load.alarm(load.ramp_ns, Alarm::Sample);
         }
+        load.begin(workload, last_first);
         Ok(load)
+    }
+
+    /// Each worker begins with its stream. `last_first`: of those that begin together, the first ones last
+    /// (`Kernel::runs_first_threads_last`).
+    fn begin(&mut self, workload: &Workload, last_first: bool) {
+        let few = if last_first {
+            self.workers.len().min(FEW_THREADS)
+        } else {
+            0
+        };
+        let order = (few..self.workers.len()).chain((0..few).rev());
+        for worker in order {
+            let stream = &workload.streams[self.workers[worker].stream];
+            self.alarm(stream.start_delay_ns, Alarm::Worker(worker as u32));
+        }
     }
 
     fn add_stream(
@@ -311,10 +332,6 @@ impl Load {
                 cpu_ns: 0,
                 own: None,
             });
-            self.alarm(
-                stream.start_delay_ns,
-                Alarm::Worker(self.workers.len() as u32 - 1),
-            );
         }
         let counted_from = workload.ramp_ns.max(stream.start_delay_ns);
         let end_ns = ends_at(workload.ramp_ns, workload.end.time_ns)

@@ -233,6 +233,7 @@ impl Engine {
             BLOCK as u32,
             interval_ns,
             rules.takes_discards,
+            rules.reading_ns > 0 && rules.kernel.runs_first_threads_last(),
         )?;
         load.set_places(options.places);
         let journal = rules.files.map(|files| {

@@ -7,6 +7,7 @@ import random
 
 from msgspec import Struct
 
+from spindle.lab.machine import CLOCK_READING_NS
 from spindle.validation.grid.machines import DRIVES, array_lines, dealt, drives_of
 
 LEVELS = ("single", "raid0", "raid1", "raid10n2", "raid10f2", "raid10o2", "raid5", "raid6")
@@ -81,7 +82,8 @@ class Point(Struct, frozen=True, kw_only=True):
 
     def machine_text(self) -> str:
         """The machine file."""
-        lines = ["[queue]", f"scheduler = '{self.scheduler}'"]
+        # The lab has one processor, and a thread pays for readings of the clock only.
+        lines = ["[host]", f"clock_reading = '{CLOCK_READING_NS}ns'", "[queue]", f"scheduler = '{self.scheduler}'"]
         lines += array_lines(self.level, CHUNK_KIB)
         return "\n".join([*lines, "[[drive]]", f"count = {self.drives}", DRIVES[self.drive]]) + "\n"
 
