@@ -267,3 +267,42 @@ fn direct_writes_that_md_passes_on_are_throttled() {
     assert_eq!(waits("raid0", ""), 0);
     assert_eq!(waits("raid1", "kernel = '4.9'"), 0);
 }
+
+/// A row that md's thread delays may be let read by a writer in that round: nobody else would wake it.
+#[test]
+fn random_buffered_writes_to_raid6_come_to_an_end() {
+    let machine = machine(
+        r#"[host]
+memory = '512MiB'
+copy_rate = '900000 GB/s'
+dirty_ratio = 40
+[queue]
+read_ahead = '8192KiB'
+[array]
+level = 'raid6'
+data_offset = '1MiB'
+chunk = '1024KiB'
+[[drive]]
+count = 4
+service = '100us'
+transfer_rate = '200 MB/s'
+flush = '100us'
+queue_depth = 32
+capacity = '4GiB'
+"#,
+    );
+    let figures = run(
+        &machine,
+        r#"direct = false
+seconds = 'none'
+requests = 160
+pattern = 'uniform'
+write_fraction = 1
+end_fsync = true
+size = '1024KiB'
+workers = 1
+region = '0-268435456'
+"#,
+    );
+    assert!(figures.run.measured_ns > 0);
+}

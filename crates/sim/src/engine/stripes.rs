@@ -855,7 +855,13 @@ impl Stripes {
                 // A thread that has written to it meanwhile has it.
                 After::List(id) | After::Delay(id) if self.work.get(id).is_held() => {}
                 After::List(id) => self.list(id),
-                After::Delay(id) => self.delay(id),
+                // One that has released it meanwhile was not the last that held it. It may have let it read, however
+                // (`STRIPE_PREREAD_ACTIVE` in `do_release_stripe`).
+                After::Delay(id) if self.work.get(id).may_read => self.list(id),
+                After::Delay(id) => {
+                    self.unlist(id);
+                    self.delay(id);
+                }
                 After::Free(head) => self.free(head),
             }
         }
