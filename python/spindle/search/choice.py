@@ -134,7 +134,7 @@ def simplified(
     most = GIVEN_UP * abs(found.merit.contrast([point], [start])[0])
     if is_relative(trials):
         most = min(most, GIVEN_UP_AT_MOST)
-    least = feasible(found, [point])[0]
+    least = min(POWER, feasible(found, [point])[0])
     while True:
         towards = _towards(space, start, point)
         simpler = [other for other, safe in zip(towards, feasible(found, towards), strict=True) if safe >= least]
