@@ -62,7 +62,7 @@ def test_the_chart_has_a_curve_for_each_other_value_and_is_saved(swept: spindle.
     assert plot.specification["layer"][0]["encoding"]["color"]["scale"]["domain"] == ["size=4KiB", "size=64KiB"]
     plot.save(tmp_path / "sweep.svg")
     assert (tmp_path / "sweep.svg").read_text() == plot._repr_mimebundle_()["image/svg+xml"]
-    with pytest.raises(spindle.Error, match=r"let it end in \.png or \.svg"):
+    with pytest.raises(spindle.Error, match=r"let it end in \.png, \.svg or \.html$"):
         plot.save(tmp_path / "sweep.gif")
     with pytest.raises(spindle.Error, match="p98: not a column"):
         swept.plot("p98")
