@@ -118,7 +118,7 @@ def test_a_worker_that_is_killed_costs_its_chunk_only(clients: dict[int, Any]) -
         os.kill(next(iter(before.values())), signal.SIGKILL)
         assert [where.wait(one, SilentWatch(), "").read() for one in coming] == here
         assert first.read() == here[0]
-    clients[2].wait_for_workers(2)
+    clients[2].wait_for_workers(2, timeout=120)
     assert set(clients[2].run(os.getpid).values()) != set(before.values())
 
 
@@ -155,7 +155,7 @@ def test_a_chunk_that_ends_every_worker_is_given_up_with_one_line(clients: dict[
     dispatcher.end(is_complete=False)
     with pytest.raises(RunFailed, match="the workers have ended"):
         dispatcher.begin(["d"])
-    clients[1].wait_for_workers(1)
+    clients[1].wait_for_workers(1, timeout=120)
 
 
 def test_another_build_on_a_worker_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,6 +51,7 @@ def change(kernel: FakeKernel, *words: str, keep: bool = True) -> dict[str, Chan
     return {one.knob.partition(".")[2]: one for one in done}
 
 
+@pytest.mark.alone
 def test_no_knob_of_any_queue_here_has_a_side_effect_that_the_catalogue_does_not_list(
     bench: Workbench, tmp_path: Path
 ) -> None:
@@ -63,6 +64,7 @@ def test_no_knob_of_any_queue_here_has_a_side_effect_that_the_catalogue_does_not
         assert not effects.unseen()
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP])
 def test_a_sweep_that_is_ended_leaves_no_device_and_no_other_value(
     bench: Workbench, untouched_vm: None, tmp_path: Path, signum: signal.Signals
