@@ -25,6 +25,7 @@ from spindle.run.resolve import resolve
 from spindle.run.watch import SilentWatch
 from tests.campaigns import small
 from tests.design.test_design import NEED, PRICES
+from tests.program import wait_until
 
 pytestmark = pytest.mark.usefixtures("shared")
 ROWS = "setup,drives,read_mb_s,write_mb_s,note\nraid10_3w,6xHitachi,173,,\n"
@@ -141,6 +142,39 @@ class Nothing:
 
     def close(self) -> None:
         pass
+
+
+class Slow(Nothing):
+    """Takes the first result only when another is lost with its worker."""
+
+    def __init__(self, client: Any) -> None:
+        self._client, self.has_lost = client, False
+
+    def add(self, results: object) -> None:
+        if self.has_lost:
+            return
+        self.has_lost = True
+        wait_until(lambda: self._count("finished") > 1, 60)
+        for pid in self._client.run(os.getpid).values():
+            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: self._count("lost") > 0, 60)
+
+    def _count(self, status: str) -> int:
+        return [state.status for state in list(self._client.futures.values())].count(status)
+
+
+def doubled(piece: int) -> int:
+    return 2 * piece
+
+
+def test_a_result_that_is_lost_with_its_worker_is_computed_again(clients: dict[int, Any]) -> None:
+    keeper = Slow(clients[2])
+    dispatcher: Dispatcher[int, int] = Dispatcher(clients[2], doubled, str, lambda piece: "", lambda: keeper)
+    found = [future.result(120) for future in dispatcher.begin(range(8))]
+    dispatcher.end(is_complete=True)
+    assert found == [doubled(piece) for piece in range(8)]
+    assert keeper.has_lost
+    clients[2].wait_for_workers(2, timeout=120)
 
 
 def test_a_chunk_that_ends_every_worker_is_given_up_with_one_line(clients: dict[int, Any]) -> None:

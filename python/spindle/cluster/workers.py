@@ -31,6 +31,8 @@ Result = TypeVar("Result")
 POLL_S = 0.2
 _THREADS_EVERY_S = 1.0
 """Interval at which the workers are counted."""
+_LOST = ("lost", "pending")
+"""States of a chunk that was done: its worker died before the result was taken, so it is computed again."""
 
 
 class OtherBuild(SpindleError):
@@ -254,12 +256,20 @@ class Dispatcher(Generic[Piece, Result]):
 
     def _receive(self, future: Any, keeper: Keeper[Result]) -> None:
         some = self._sent.pop(future)
+        if future.status in _LOST:
+            future.release()
+            self._waiting.add(some)
+            return
         if future.status != "finished":
             raise self._reason(future)
         try:
             chunk: ChunkResult[Result] = future.result()
-        except (OSError, TimeoutError) as error:  # lost on its way
+        except (OSError, TimeoutError) as error:  # the scheduler ends meanwhile
             raise self._gone(error) from None
+        except Exception:  # the chunk is lost meanwhile, and not computed again
+            if future.status == "finished":
+                raise
+            raise self._reason(future) from None
         future.release()
         keeper.add({one.key: result for one, result in zip(some, chunk.results, strict=True)})
         self._keys.update(one.key for one in some)
