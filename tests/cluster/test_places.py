@@ -131,7 +131,7 @@ def end_this_worker(piece: str) -> str:
 class Nothing:
     """Keeps nothing."""
 
-    def find(self, keys: object) -> dict[str, str]:
+    def find(self, keys: object) -> dict[str, Any]:
         return {}
 
     def add(self, results: object) -> None:

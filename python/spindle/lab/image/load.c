@@ -1,10 +1,9 @@
 /*
  * The loads of measured cases (spindle.validation.kernel), for the lab only: it writes to what it is given.
  *
- *   load timed MARKER READINGS OF_COMMAND COMMAND...      read the clock READINGS times, flush and drop the page cache,
- *                                                         then run a command between two reads of a marker drive, of
- *                                                         its sectors 0 and 1; its process first reads the clock
- *                                                         OF_COMMAND times
+ *   load timed MARKER READINGS COMMAND...                 read the clock so often, flush and drop the page cache, then
+ *                                                         run a command between two reads of a marker drive, of its
+ *                                                         sectors 0 and 1
  *   load requests PATH MODE BYTES DEPTH COUNT SEED SPAN   MODE: read, write (sequential), randread, randwrite, fsync
  *   load append PATH BYTES COUNT                          appends, an fsync after each
  *
@@ -81,7 +80,7 @@ static void mark(const char *marker, int sector)
 	free(buffer);
 }
 
-static int timed(const char *marker, int readings, int readings_of_command, char **command)
+static int timed(const char *marker, int readings, char **command)
 {
 	int status = 0;
 	uint64_t begin, end;
@@ -95,8 +94,6 @@ static int timed(const char *marker, int readings, int readings_of_command, char
 	begin = now_ns();
 	child = fork();
 	if (!child) {
-		while (readings_of_command--)
-			now_ns();
 		execvp(command[0], command);
 		fail(command[0]);
 	}
@@ -234,8 +231,8 @@ static int append(char **words)
 
 int main(int count, char **words)
 {
-	if (count >= 6 && !strcmp(words[1], "timed"))
-		return timed(words[2], atoi(words[3]), atoi(words[4]), words + 5);
+	if (count >= 5 && !strcmp(words[1], "timed"))
+		return timed(words[2], atoi(words[3]), words + 4);
 	if (count == 9 && !strcmp(words[1], "requests"))
 		return requests(words + 2);
 	if (count == 5 && !strcmp(words[1], "append"))

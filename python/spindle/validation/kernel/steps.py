@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 from spindle.validation.kernel.cases import NOMINAL_BYTES, Case, Load
 from spindle.validation.kernel.runner import NotModelled
@@ -26,6 +25,7 @@ STRIPES = 256
 _FILE = "/mnt/f"
 _FILE_MIB = 64
 _DD = "/usr/local/bin/dd"
+_LINKER, _LEVEL = "/lib64/ld-linux-x86-64.so.2", "x86-64-v4"
 _SHELL = "/bin/sh"
 """A name that is searched for in vain in the first folders of the PATH takes time."""
 _PRIORITIES = {"realtime:0": "ionice -c 1 -n 0 ", "idle": "ionice -c 3 ", None: ""}
@@ -47,12 +47,6 @@ _READINGS, _READINGS_RAID1, _READINGS_LATER = 16, 15, 51
 """Readings of the clock before the measurement; the last for loads of `_LATER`. Its place in a timer
 tick decides which request a tick delays, and between threads that race. The numbers are fitted: with them digests of
 measured traces are met.
-"""
-
-_LINKER = "/lib64/ld-linux-x86-64.so.2"
-_SEARCHES = {"mdadm": 32, "dd": 8, "mkfs.ext4": 8}
-"""Readings of the clock that a program takes to look for its libraries in the folders of x86-64-v4 and AVX-512, where
-the CPU has them: in vain. The cases were measured on such a CPU. Fitted like the others, on a CPU without them.
 """
 
 
@@ -86,25 +80,32 @@ def memory_mib(case: Case) -> int:
 def script(case: Case) -> str:
     """Return the commands of a case for the shell. Raises NotModelled."""
     printed = " ".join(f"$(cat /sys/block/{_device(case)}/{name} 2>/dev/null)" for name in _PRINTED)
-    steps = [*_queues(case), *_array(case), *_file_system(case), f": {printed}", "sleep 1"]
-    command = _command(case)
-    readings = f"{_readings(case) + _searches(steps)} {_searches([command])}"
-    timed = f"load timed /dev/{MARKER} {readings} {command} >{_FIGURES} 2>{_ERRORS}"
-    return "\n".join([*steps, timed, f"status=$?; cat {_FIGURES}*; cat {_ERRORS} >&2; exit $status", ""])
+    timed = f"load timed /dev/{MARKER} {_readings(case)} {_command(case)} >{_FIGURES} 2>{_ERRORS}"
+    steps = [*_queues(case), *_array(case), *_file_system(case), f": {printed}", "sleep 1", timed]
+    return "\n".join([*steps, f"status=$?; cat {_FIGURES}*; cat {_ERRORS} >&2; exit $status", ""])
 
 
-def _searches(commands: Iterable[str]) -> int:
-    """Readings of the clock that the programs of commands lack here: those of `_SEARCHES`."""
-    if has_folders_of_v4():
-        return 0
-    return sum(_SEARCHES.get(Path(word).name, 0) for command in commands for word in command.split())
+def _linked(command: str) -> str:
+    """A command whose program looks for its libraries in the folders of `_LEVEL` too, in vain: 8 readings of the clock.
+    The cases were measured on a CPU where it does so of itself. `hash` looks for the program as the shell would.
+    """
+    if _is_searched():
+        return command
+    linked = f"{_LINKER} --glibc-hwcaps-prepend {_LEVEL} "
+    if command.startswith("/"):
+        return linked + command
+    program = command.split()[0]
+    return f"{{ hash {program}; {linked}/usr/sbin/{command}; }}"
 
 
 @cache
-def has_folders_of_v4() -> bool:
-    """True if the dynamic linker looks for libraries in the folders of x86-64-v4 too: it takes them by the CPU."""
-    said = subprocess.run([_LINKER, "--help"], capture_output=True, text=True, check=False)
-    return re.search(r"^ *x86-64-v4 \(supported", said.stdout, re.M) is not None
+def _is_searched() -> bool:
+    """False if the dynamic linker knows these folders and leaves them out: it chooses by the CPU (`ld.so --help`)."""
+    try:
+        said = subprocess.run([_LINKER, "--help"], capture_output=True, text=True, check=False).stdout
+    except OSError:
+        return True
+    return re.search(rf"^ *{_LEVEL}$", said, re.M) is None
 
 
 def _readings(case: Case) -> int:
@@ -127,22 +128,27 @@ def _queues(case: Case) -> Iterator[str]:
 
 def _array(case: Case) -> Iterator[str]:
     if case.level != "single":
-        yield f"{_creation(case)} 2>&1 | grep -v started"
+        yield _linked(f"{_creation(case)} 2>&1") + " | grep -v started"
         if case.stripe_cache != STRIPES:
             # Here: md writes its superblocks after it.
             yield f"echo {case.stripe_cache} >{_MD}/stripe_cache_size"
         # The first open reads the partition table again and leaves page 0 in the cache.
-        yield f"sleep 1; {_DD} if=/dev/md0 of=/dev/null bs=4096 count=1 2>/dev/null"
+        yield "sleep 1; " + _linked(f"{_DD} if=/dev/md0 of=/dev/null bs=4096 count=1") + " 2>/dev/null"
         gone = ["vdb"] if case.level == "raid1" else ["vdc", "vdd"]
         for drive in gone[: case.degraded]:
-            yield f"mdadm -q /dev/md0 -f /dev/{drive}; sleep 1; mdadm -q /dev/md0 --remove faulty"
+            yield _removal(drive)
     if case.operation.startswith("rebuild"):
-        yield f"mdadm -q /dev/md0 -f /dev/{_REBUILT}; sleep 1; mdadm -q /dev/md0 --remove faulty"
-        yield f"{_DD} if=/dev/zero of=/dev/{_REBUILT} bs=1M count=1 conv=fdatasync 2>/dev/null"
+        yield _removal(_REBUILT)
+        yield _linked(f"{_DD} if=/dev/zero of=/dev/{_REBUILT} bs=1M count=1 conv=fdatasync") + " 2>/dev/null"
     if case.operation == "rebuild-limit20000":
         yield "echo 20000 >/proc/sys/dev/raid/speed_limit_max"
     if case.read_ahead_kib not in ("", "default"):
         yield f"echo {case.read_ahead_kib} >/sys/block/{_device(case)}/queue/read_ahead_kb"
+
+
+def _removal(drive: str) -> str:
+    fail, remove = (_linked(f"mdadm -q /dev/md0 {how}") for how in (f"-f /dev/{drive}", "--remove faulty"))
+    return f"{fail}; sleep 1; {remove}"
 
 
 def _creation(case: Case) -> str:
@@ -163,15 +169,15 @@ def _file_system(case: Case) -> Iterator[str]:
             return
         case "ext4":
             extended = f"hash_seed={_ID},lazy_itable_init=0,lazy_journal_init=0"
-            yield f"mkfs.ext4 -q -U {_ID} -E {extended} {device}"
+            yield _linked(f"mkfs.ext4 -q -U {_ID} -E {extended} {device}")
             # Else a thread reads bitmaps after a random time.
             yield f"mount -o no_prefetch_block_bitmaps {device} /mnt"
         case "xfs":
-            yield f"mkfs.xfs -q -m uuid={_ID} {device}; mount {device} /mnt"
+            yield _linked(f"mkfs.xfs -q -m uuid={_ID} {device}") + f"; mount {device} /mnt"
         case other:
             raise NotModelled(f"file system {other}")
     if case.operation == "bufread":
-        yield f"{_DD} if=/dev/zero of={_FILE} bs=1M count={_FILE_MIB} conv=fdatasync 2>/dev/null"
+        yield _linked(f"{_DD} if=/dev/zero of={_FILE} bs=1M count={_FILE_MIB} conv=fdatasync") + " 2>/dev/null"
     yield f"sync; sleep {_IDLE_S}"
 
 
@@ -181,9 +187,9 @@ def _command(case: Case) -> str:
     amount = f"bs={case.size_kib}K count={case.count}"
     match case.operation:
         case "bufread":
-            return f"{_DD} if={file} of=/dev/null {amount}"
+            return _linked(f"{_DD} if={file} of=/dev/null {amount}")
         case "bufwrite" | "throttled-160m":
-            return f"{_DD} if=/dev/zero of={file} {amount} conv=fdatasync"
+            return _linked(f"{_DD} if=/dev/zero of={file} {amount} conv=fdatasync")
         case "bufrandwrite-fsync":
             return f"load requests {file} fsync {case.size_kib * 1024} 1 {case.count} 7 {NOMINAL_BYTES}"
         case "append-fsync":
@@ -191,7 +197,7 @@ def _command(case: Case) -> str:
         case "check":
             return _until(f"echo check >{_MD}/sync_action", "sync_action", "idle")
         case "rebuild" | "rebuild-limit20000":
-            return _until(f"mdadm -q /dev/md0 -a /dev/{_REBUILT}", "degraded", "0")
+            return _until(_linked(f"mdadm -q /dev/md0 -a /dev/{_REBUILT}"), "degraded", "0")
     if not case.loads:
         raise NotModelled(f"operation {case.operation}")
     loads = [f"{_PRIORITIES[load.priority]}{_requests(file, load)}" for load in case.loads]
