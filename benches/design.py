@@ -217,12 +217,13 @@ def speed() -> None:
 def main() -> None:
     """Run what was asked for."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("which", choices=("truth", "error", "speed"), nargs="*", default=["speed", "error", "truth"])
+    names = ("speed", "error", "truth")
+    arguments.add_argument("which", choices=[*names, "all"], nargs="*", default="all")
     arguments.add_argument("--count", type=int, default=40, help="needs of `truth`; `error` has 6 designs for each")
     arguments.add_argument("--bays", type=int, default=32, help="bays of `truth`: 32 give 23 880 designs")
     arguments.add_argument("--seed", type=int, default=1)
     given = arguments.parse_args()
-    for which in given.which:
+    for which in names if "all" in given.which else given.which:
         if which == "truth":
             truth(given.count, given.bays, given.seed)
         elif which == "error":

@@ -30,7 +30,7 @@ TABLES = ("family", "grids", "models", "winners")
 def main() -> None:
     """Print the tables, row by row."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("tables", nargs="*", choices=[*TABLES, "lab", []], default=[])
+    parser.add_argument("tables", nargs="*", choices=[*TABLES, "lab", "all"], default="all")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--others", default=",".join(rivals.NAMES))
     asked = parser.parse_args()
@@ -39,7 +39,7 @@ def main() -> None:
     for name in missing:
         print(f"{name}: {MODULES[name]} is not installed; left out")
     others = [name for name in others if name not in missing]
-    for name in asked.tables or TABLES:
+    for name in TABLES if "all" in asked.tables else asked.tables:
         for line in _table(name, asked.seeds, others):
             print(line, flush=True)
         print()

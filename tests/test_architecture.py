@@ -407,3 +407,17 @@ def test_json_is_decoded_into_types_where_threads_cannot_meet() -> None:
         if "pages" not in path.parts and path.name != "document.py" and direct.search(path.read_text())
     ]
     assert found == []
+
+
+def test_a_bench_runs_without_arguments() -> None:
+    """Before Python 3.12 argparse looks for the default of `nargs="*"`, as a whole, among the choices: no list is one."""
+    for path in sorted((ROOT / "benches").rglob("*.py")):
+        for call in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(call, ast.Call):
+                continue
+            given = {keyword.arg: keyword.value for keyword in call.keywords}
+            nargs = given.get("nargs")
+            if isinstance(nargs, ast.Constant) and nargs.value == "*" and "choices" in given:
+                default = given.get("default")
+                assert isinstance(default, ast.Constant), f"{path.name}:{call.lineno}"
+                assert isinstance(default.value, str), f"{path.name}:{call.lineno}"
