@@ -96,11 +96,6 @@ class BufferedPoint(Struct, frozen=True, kw_only=True):
         return drives_of(self.level)
 
     @property
-    def idle_s(self) -> int:
-        """Time before the load: for a second after boot write-back is throttled otherwise (`wb_recent_wait`)."""
-        return 2
-
-    @property
     def requests(self) -> int:
         """Requests of the load."""
         most = MOST_BYTES // (self.size_kib * 1024)

@@ -17,6 +17,7 @@ from spindle.result.figures import Figures
 from spindle.result.record import RunRecord
 from spindle.run.resolve import resolve_text
 from spindle.run.simulate import SimulatedRun, read_figures
+from spindle.validation.grid.machines import IDLE_S
 
 _KINDS = {"R": "reads", "W": "writes", "F": "flushes"}
 
@@ -35,10 +36,6 @@ class GridPoint(Protocol):
     @property
     def factors(self) -> dict[str, str]:
         """The values by which the grid is summed up."""
-
-    @property
-    def idle_s(self) -> int:
-        """Time before the load."""
 
     def machine_text(self) -> str:
         """The machine file."""
@@ -96,7 +93,7 @@ def under_the_kernel(point: GridPoint) -> Outcome:
     """Run it in the lab."""
     machine = _core.Machine.parse(point.machine_text(), point.name)
     resolved = resolve_text(point.workload_text(), point.name, "grid")
-    task = load.Task(machine, setup_of(machine), "grid", resolved.text, (), is_traced=True, idle_s=point.idle_s)
+    task = load.Task(machine, setup_of(machine), "grid", resolved.text, (), is_traced=True, idle_s=IDLE_S)
     done = load.carry_out(task)
     record = agent.read(done.document, "the lab's result", preflight={})
     assert isinstance(record, RunRecord)

@@ -28,6 +28,8 @@ MOST_REQUESTS = 3000
 LEAST_REQUESTS = 600
 MOST_BYTES = 256 * 2**20
 """A load ends after `MOST_REQUESTS`, or sooner with long requests."""
+REGION = "1%-100%"
+"""Linux has read the first blocks of an array when it starts it, and they are in the drives' caches."""
 _SEED = 61
 """Seed of the order in which the values are dealt out to the points."""
 
@@ -71,11 +73,6 @@ class Point(Struct, frozen=True, kw_only=True):
         return drives_of(self.level)
 
     @property
-    def idle_s(self) -> int:
-        """Time before the load."""
-        return 0
-
-    @property
     def requests(self) -> int:
         """Requests of the load."""
         return max(LEAST_REQUESTS, min(MOST_REQUESTS, MOST_BYTES // (self.size_kib * 1024)))
@@ -91,6 +88,7 @@ class Point(Struct, frozen=True, kw_only=True):
         """The workload file."""
         workers, depth = (self.outstanding, 1) if self.threads else (1, self.outstanding)
         lines = ["direct = true", "seconds = 'none'", f"requests = {self.requests}", OPERATIONS[self.operation]]
+        lines += [f"region = '{REGION}'"]
         return "\n".join([*lines, f"size = '{self.size_kib}KiB'", f"workers = {workers}", f"depth = {depth}"]) + "\n"
 
 
