@@ -410,7 +410,7 @@ def test_json_is_decoded_into_types_where_threads_cannot_meet() -> None:
 
 
 def test_a_bench_runs_without_arguments() -> None:
-    """Before Python 3.12 argparse looks for the default of `nargs="*"`, as a whole, among the choices: a list never is."""
+    """Before Python 3.12 argparse looks for the whole default of `nargs="*"` among the choices: a list is none."""
     for path in sorted((ROOT / "benches").rglob("*.py")):
         for call in ast.walk(ast.parse(path.read_text())):
             if not isinstance(call, ast.Call):
