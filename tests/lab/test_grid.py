@@ -16,7 +16,7 @@ from spindle.report.terminal.grid import grid_page
 from spindle.validation.grid import buffered, causes
 from spindle.validation.grid.compare import GridReport, PointComparison, compare
 from spindle.validation.grid.grids import BUFFERED, DIRECT, Grid
-from spindle.validation.grid.outcomes import Operation, Outcome, PointOutcomes, simulated
+from spindle.validation.grid.outcomes import Operation, Outcome, PointOutcomes, measured, simulated
 from spindle.validation.grid.points import DEPTHS, LEVELS, OPERATIONS, SCHEDULERS, SIZES_KIB, Point, points
 from tests.program import spindle
 
@@ -154,15 +154,46 @@ def test_a_name_that_no_point_has_is_one_clear_line() -> None:
     assert "raid7: no point of the grid" in done.complaint
 
 
-@pytest.mark.parametrize("chosen", [["--only", "single plain none"], ["--buffered", "--only", "single plain"]])
-def test_a_drive_with_a_plain_service_time_agrees(chosen: list[str]) -> None:
+@pytest.fixture
+def lab() -> None:
+    """Skips where the lab is not built."""
     try:
         kernel.current()
         initramfs.current()
         find_agent()
     except LabMissing as error:
         pytest.skip(str(error))
+
+
+@pytest.mark.parametrize("chosen", [["--only", "single plain none"], ["--buffered", "--only", "single plain"]])
+@pytest.mark.usefixtures("lab")
+def test_a_drive_with_a_plain_service_time_agrees(chosen: list[str]) -> None:
     done = spindle("validate", "grid", *chosen)
     assert done.status == 0, done.err
     assert "%: reached)" in done.out
     assert "missed" not in done.out
+
+
+@pytest.mark.parametrize(
+    ("level", "drive", "operation", "size_kib", "depth"),
+    [
+        ("single", "plain", "randread", 4, 128),
+        ("raid0", "disk", "read", 1024, 32),
+        ("raid0", "plain", "randread", 256, 64),
+        ("raid10n2", "plain", "mix", 16, 256),
+        ("raid10f2", "disk", "randread", 256, 64),
+    ],
+)
+@pytest.mark.usefixtures("lab")
+def test_more_requests_than_the_queue_takes_wait_as_under_the_kernel(
+    level: str, drive: str, operation: str, size_kib: int, depth: int
+) -> None:
+    """The 99th percentile says who waits: new requests overtake those that io_uring's threads wait for."""
+    point = Point(
+        level=level, scheduler="none", drive=drive, operation=operation, size_kib=size_kib, outstanding=depth,
+        threads=False,
+    )  # fmt: skip
+    found = compare(DIRECT, measured(point))
+    assert abs(found.throughput_error) < 0.03
+    assert abs(found.mean_error) < 0.03
+    assert abs(found.p99_error) < 0.06

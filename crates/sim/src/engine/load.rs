@@ -96,6 +96,8 @@ pub(crate) struct Worker {
     pub(crate) is_ready: bool,
     /// Its bios that wait for a free request: it sleeps in `io_submit` until they have one.
     pub(crate) blocked: u32,
+    /// Slots that it has to send in the same call when it is awake.
+    pub(crate) held: VecDeque<u32>,
     /// Slots that were done while it slept.
     pub(crate) unseen: VecDeque<u32>,
     /// It is looking at them, and issues nothing before it has seen all.
@@ -327,6 +329,7 @@ impl Load {
                 wakes_ns: None,
                 is_ready: false,
                 blocked: 0,
+                held: VecDeque::new(),
                 unseen: VecDeque::with_capacity(depth as usize),
                 reaping: false,
                 cpu_ns: 0,

@@ -10,6 +10,7 @@ mod fabric;
 mod fair;
 mod files;
 mod iolock;
+mod iowq;
 mod journal;
 mod load;
 mod pace;
@@ -39,6 +40,7 @@ use self::events::{Events, NEVER};
 pub(crate) use self::fabric::{Fabric, Setup, StripeRules};
 use self::fabric::{Flushes, Piece, Superblock};
 use self::fair::{Fair, Who};
+use self::iowq::IoThreads;
 use self::journal::Journal;
 use self::load::{Alarm, Load, Stage};
 use self::plug::Plug;
@@ -57,7 +59,7 @@ use crate::figures::SimFigures;
 use crate::kernel::Kernel;
 use crate::machine::Files;
 use crate::progress::Progress;
-use crate::request::{Id, Origin};
+use crate::request::{BlockRequest, Id, Origin};
 
 /// Number of events between two checks for a stop.
 const LOOK: u64 = 4096;
@@ -140,7 +142,6 @@ impl Readings {
 enum Postponed {
     Bio(usize, Bio),
     Flushed(usize, u32),
-    Rest(Bio),
     LetIn(usize, Chain),
 }
 
@@ -181,6 +182,8 @@ pub(crate) struct Engine {
     md_runs: bool,
     /// Which thread has the processor, if reading the clock takes time and md has a thread for rows.
     fair: Option<Fair>,
+    /// Absent if there are always enough of them.
+    io_threads: Option<IoThreads>,
     /// Bios that threads which sleep have to send yet, in order: the thread, the queue, the bio. What has left a plug does
     /// not wait here: it has its place in the throttle, and others wait for it.
     behind: VecDeque<(u32, u32, Chain)>,
@@ -269,6 +272,10 @@ impl Engine {
             awake: Vec::new(),
             md_runs: false,
             fair: (has_parity && rules.reading_ns > 0).then(|| Fair::new(options.first_tick_ns)),
+            io_threads: (rules.kernel.multi_queue()
+                && rules.reading_ns > 0
+                && !options.one_call_each)
+                .then(|| IoThreads::new(load.workers.len(), load.slots.len())),
             behind: VecDeque::new(),
             asleep: Vec::new(),
             ready: VecDeque::new(),
@@ -396,6 +403,7 @@ impl Engine {
                 self.seen(slot)?;
             }
             self.fill_ready()?;
+            self.run_ready_threads()?;
             if self.is_rebuilding {
                 self.take_turns()?;
             }
@@ -424,6 +432,7 @@ impl Engine {
                 && self.touched.is_empty()
                 && self.ready.is_empty()
                 && self.seen_now.is_empty()
+                && self.io_threads.as_ref().is_none_or(IoThreads::is_quiet)
                 && !self.rebuild_awake
                 && !self.has_rows_to_do()
             {
@@ -621,10 +630,10 @@ impl Engine {
             self.asleep.push(sender);
         }
         if let Some(slot) = self.issuing_slot(chain.first) {
-            if self.sleeps_for_requests(slot, chain.request.write) {
+            if self.sleeps_for_requests(slot) {
                 self.sleep(slot);
             } else {
-                self.queues[queue].waits_alone();
+                self.hand_over_bio(slot, queue, *chain);
             }
         }
     }
@@ -639,6 +648,11 @@ impl Engine {
         {
             return Ok(());
         }
+        if self.holds_up(&chain) && !self.queues[queue].has_free(self.plug.count(queue as u32)) {
+            // It sleeps for a request, and a thread that sleeps leaves nothing in its plug.
+            self.empty_plug()?;
+            return self.enqueue(queue, chain, false);
+        }
         if self.queues[queue].throttle_takes(self.now_ns, chain) {
             return self.add_to_plug(queue, chain);
         }
@@ -646,6 +660,13 @@ impl Engine {
         self.empty_plug()?;
         self.fall_asleep(queue, &chain);
         Ok(())
+    }
+
+    /// True if the thread that sends the bio sends nothing else while it waits for a request: one of io_uring's, and for
+    /// reads of copies the one that submits.
+    fn holds_up(&self, chain: &Chain) -> bool {
+        let reads_copy = self.has_mirrors && !self.one_call_each && !chain.request.write;
+        reads_copy && self.cache.is_none() || self.is_in_thread()
     }
 
     /// A request of its own for a bio under the plug.
@@ -732,11 +753,11 @@ impl Engine {
     }
 
     /// True if the thread that issued the request sleeps until each of its bios has a request. io_uring leaves it to
-    /// others, as far as md passes on that it may not wait (`REQ_NOWAIT`).
-    fn sleeps_for_requests(&self, slot: u32, write: bool) -> bool {
+    /// others, but md does not pass on to copies that it may not wait (`REQ_NOWAIT`; `raid1_read_request`).
+    fn sleeps_for_requests(&self, slot: u32) -> bool {
         self.one_call_each
             || self.load.slots[slot as usize].stage == Stage::Pages
-            || write && self.has_mirrors
+            || self.has_mirrors
     }
 
     /// The thread that issued the request sleeps until `wake` is called as often.
@@ -921,7 +942,12 @@ impl Engine {
     fn fill(&mut self, worker: usize) -> Result<(), SimError> {
         let most = if self.one_call_each { 1 } else { usize::MAX };
         loop {
-            self.gather(worker, most)?;
+            let of = &mut self.load.workers[worker];
+            if of.blocked == 0 && !of.held.is_empty() {
+                self.batch.extend(of.held.drain(..));
+            } else {
+                self.gather(worker, most)?;
+            }
             if self.batch.is_empty() {
                 break;
             }
@@ -943,11 +969,19 @@ impl Engine {
         let plugged = self.batch.len() > UNPLUGGED;
         for at in 0..self.batch.len() {
             let slot = self.batch[at];
+            self.sleeps = false;
             // The measured cases go through the page cache by `dd`, which looks at no clock.
             if !self.one_call_each || self.cache.is_none() {
                 self.read_clock(Readings::LOAD)?;
             }
-            self.issue(slot, plugged)?;
+            if self.load.slots[slot as usize].rest.is_some() {
+                self.send_rest(slot, plugged)?;
+            } else {
+                self.issue(slot, plugged)?;
+            }
+            if self.sleeps && self.hold_batch(at) {
+                break;
+            }
             if !plugged {
                 self.unplug()?;
             }
@@ -955,6 +989,18 @@ impl Engine {
         self.batch.clear();
         self.pull_plug();
         self.unplug()
+    }
+
+    /// True if the thread of the batch sleeps within its call, at this request: what it has to send yet follows when it
+    /// is awake.
+    fn hold_batch(&mut self, at: usize) -> bool {
+        let worker = self.load.slots[self.batch[at] as usize].worker as usize;
+        let of = &mut self.load.workers[worker];
+        let sleeps = self.has_mirrors && !self.one_call_each && of.blocked > 0;
+        if sleeps {
+            of.held.extend(&self.batch[at + 1..]);
+        }
+        sleeps
     }
 
     /// A thread waits for the array: before 2.6.39 it pulls the plug of md's stripe cache.
@@ -1032,7 +1078,6 @@ impl Engine {
         match postponed {
             Postponed::Bio(queue, bio) => self.bio_handled(queue, &bio),
             Postponed::Flushed(queue, slot) => self.flush_handled(queue, slot),
-            Postponed::Rest(bio) => self.issue_rest(&bio),
             Postponed::LetIn(queue, chain) => self.let_in(queue, chain),
         }
     }
@@ -1280,6 +1325,12 @@ impl Engine {
         }
         let of_pages = self.load.slots[slot as usize].stage == Stage::Pages;
         let by_worker = is_cut && requests.len() > 1 && !self.one_call_each && !of_pages;
+        if by_worker && self.hand_over_request(slot) {
+            requests.clear();
+            self.requests = requests;
+            self.load.slots[slot as usize].rest = Some((offset, len));
+            return Ok(1);
+        }
         let (mut bios, mut sent) = (0, 0);
         self.sleeps = false;
         let copies = match manner.write {
@@ -1321,8 +1372,9 @@ impl Engine {
         let mut pieces = std::mem::take(&mut self.pieces);
         fabric.cut(offset, len, &mut pieces);
         self.read_clock(Readings::BIO)?;
-        let mut bios = 0;
+        let (mut bios, mut sent) = (0, 0);
         for piece in &pieces {
+            self.sleeps = false;
             if piece.is_cut_above {
                 self.read_clock(Readings::CUT)?;
             }
@@ -1339,28 +1391,28 @@ impl Engine {
                 }
             }
             bios += self.send_member(Owner::Load(slot), issuer, part, Manner::READ, plugged)?;
+            sent += piece.len;
+            if self.sleeps && sent < len && !self.one_call_each && self.cache.is_none() {
+                let of = &mut self.load.slots[slot as usize];
+                of.rest = Some((offset + sent, len - sent));
+                let worker = of.worker as usize;
+                self.load.workers[worker].held.push_front(slot);
+                bios += 1;
+                break;
+            }
         }
         pieces.clear();
         self.pieces = pieces;
         Ok(bios)
     }
 
-    /// A bio of a request has a place in its queue: what the request's thread has not sent yet follows.
-    fn issue_rest(&mut self, of: &Bio) -> Result<(), SimError> {
-        let Owner::Load(slot) = of.owner else {
-            return Ok(());
-        };
-        let manner = Manner {
-            write: of.request.write,
-            discard: of.request.discard,
-            sync: of.request.sync,
-            origin: of.request.origin,
-        };
+    /// Sends what a request's thread has not sent yet.
+    fn send_rest(&mut self, slot: u32, plugged: bool) -> Result<(), SimError> {
         let Some(rest) = self.load.slots[slot as usize].rest.take() else {
             return Ok(());
         };
-        let issuer = self.load.issuer(slot);
-        let bios = self.issue_pieces((slot, issuer), manner, rest, false)?;
+        let (issuer, manner) = self.manner_of(slot);
+        let bios = self.issue_pieces((slot, issuer), manner, rest, plugged)?;
         self.load.slots[slot as usize].left += bios - 1;
         Ok(())
     }
@@ -1741,41 +1793,51 @@ impl Engine {
                     goes_on = true;
                     self.postponed.push_back(Postponed::LetIn(queue, chain));
                 }
-                self.queues[queue]
-                    .freed(self.now_ns, &request, &mut self.bios)
-                    .map_err(|error| self.refused(queue, error))?;
-                while let Some(bio) = self.queues[queue].admitted() {
-                    let issuing = self.issuing_slot(bio);
-                    let request = self.bios.get(bio).request;
-                    let write = request.write;
-                    self.send_behind(&Chain::of(bio, request))?;
-                    if let Some(slot) = issuing
-                        && self.sleeps_for_requests(slot, write)
-                    {
-                        if let Some(worker) = self.wake(slot) {
-                            // Its call returns, and the elevator goes on before the next one.
-                            if self.one_call_each {
-                                self.dispatch()?;
-                                self.touch(queue);
-                            }
-                            if self.rules.reading_ns > 0 {
-                                self.make_ready(worker);
-                            } else {
-                                self.go_on(worker)?;
-                            }
-                        }
-                    } else if !self.one_call_each {
-                        let bio = *self.bios.get(bio);
-                        if self.rules.reading_ns > 0 {
-                            self.postponed.push_back(Postponed::Rest(bio));
-                        } else {
-                            self.issue_rest(&bio)?;
-                        }
-                    }
+                // The thread that waits for the completion was woken before those that wait for a request.
+                match &mut self.io_threads {
+                    Some(threads) => threads.freed.push_back(queue as u32),
+                    None => self.free(queue, &request)?,
                 }
                 Ok(())
             }
         }
+    }
+
+    /// A request is free: threads that sleep for one may go on.
+    fn free(&mut self, queue: usize, request: &BlockRequest) -> Result<(), SimError> {
+        self.queues[queue]
+            .freed(self.now_ns, request, &mut self.bios)
+            .map_err(|error| self.refused(queue, error))?;
+        self.go_on_admitted(queue)
+    }
+
+    /// Threads that slept until their bio had a request go on.
+    fn go_on_admitted(&mut self, queue: usize) -> Result<(), SimError> {
+        while let Some(bio) = self.queues[queue].admitted() {
+            let issuing = self.issuing_slot(bio);
+            let request = self.bios.get(bio).request;
+            self.send_behind(&Chain::of(bio, request))?;
+            if let Some(slot) = issuing
+                && self.sleeps_for_requests(slot)
+            {
+                if let Some(worker) = self.wake(slot) {
+                    // Its call returns, and the elevator goes on before the next one.
+                    if self.one_call_each {
+                        self.dispatch()?;
+                        self.touch(queue);
+                    }
+                    if self.rules.reading_ns > 0 && self.io_threads.is_none() {
+                        self.make_ready(worker);
+                    } else {
+                        self.go_on(worker)?;
+                    }
+                }
+            } else if !self.one_call_each {
+                let bio = *self.bios.get(bio);
+                self.go_on_in_thread(&bio)?;
+            }
+        }
+        Ok(())
     }
 
     #[inline]

@@ -58,6 +58,11 @@ impl Plug {
             || newest.is_some_and(|(_, newest)| newest.request.blocks >= FLUSH_BLOCKS)
     }
 
+    /// Requests for a queue.
+    pub(crate) fn count(&self, queue: u32) -> u32 {
+        self.entries.iter().filter(|(of, _)| *of == queue).count() as u32
+    }
+
     pub(crate) fn add(&mut self, queue: u32, bio: Chain) {
         self.several |= self.entries.last().is_some_and(|(of, _)| *of != queue);
         self.entries.push((queue, bio));

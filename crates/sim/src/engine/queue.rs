@@ -111,6 +111,18 @@ impl Waiters {
         }
     }
 
+    /// Undoes the last `push`.
+    fn pop_last(&mut self) -> Option<Waiter> {
+        let len = self.lists.len();
+        let list = (self.sleeps_in + len - 1) % len;
+        let waiter = self.lists[list].pop_back()?;
+        if !std::mem::take(&mut self.is_behind) {
+            self.sleeps_in = list;
+        }
+        self.count -= 1;
+        Some(waiter)
+    }
+
     /// The next list with threads.
     fn next_list(&mut self) -> usize {
         loop {
@@ -150,6 +162,8 @@ pub(crate) struct Queue {
     /// Bios that wait for a request.
     waiting: [VecDeque<Chain>; 2],
     waiters: Waiters,
+    /// Those that were woken and have not run since.
+    woken: VecDeque<Waiter>,
     /// First bios of those that waited and have a request since.
     admitted: Vec<u32>,
     freed: u32,
@@ -228,6 +242,7 @@ impl Queue {
             tags: (limits.multi_queue && limits.has_shares).then(|| Tags::new(limits.requests)),
             waiting: Default::default(),
             waiters: Waiters::default(),
+            woken: VecDeque::new(),
             admitted: Vec::new(),
             freed: 0,
             at_drive: 0,
@@ -416,9 +431,19 @@ impl Queue {
         }
     }
 
+    /// True if a read finds a free request beside so many that are taken already.
+    pub(crate) fn has_free(&self, taken: u32) -> bool {
+        self.allocated[0] + taken < self.limits.requests
+    }
+
     /// The bio that waits since last has a thread of its own (io_uring's).
     pub(crate) fn waits_alone(&mut self) {
         self.waiters.part();
+    }
+
+    /// The bio that waits since last goes away: io_uring has no thread for it yet. False before blk-mq.
+    pub(crate) fn takes_back(&mut self) -> bool {
+        self.limits.multi_queue && self.waiters.pop_last().is_some()
     }
 
     /// A bio that waited and has a request since; its issuer goes on.
@@ -931,6 +956,48 @@ impl Queue {
             }
         }
         Ok(())
+    }
+
+    /// As `freed`, where the threads that are woken run one after another (`next_woken`): each takes what it finds.
+    pub(crate) fn wakes(&mut self) {
+        if self.waiters.count == 0 {
+            return;
+        }
+        self.freed += 1;
+        let batch = self.limits.wake_batch;
+        if self.freed < batch && self.allocated[0] > 0 {
+            return;
+        }
+        self.freed = 0;
+        self.is_due = true;
+        let list = self.waiters.next_list();
+        for _ in 0..batch {
+            let Some(waiter) = self.waiters.take(list) else {
+                break;
+            };
+            self.woken.push_back(waiter);
+        }
+    }
+
+    /// The next bio whose thread was woken and found a free request. Threads that find none sleep again, in another list.
+    pub(crate) fn next_woken(
+        &mut self,
+        now_ns: u64,
+        bios: &mut Slab<Bio>,
+    ) -> Result<bool, SubmitError> {
+        while let Some(waiter) = self.woken.pop_front() {
+            match self.take_tag(0, waiter.share) {
+                Some(tag) => {
+                    self.give(now_ns, waiter.chain, 0, tag, bios)?;
+                    return Ok(true);
+                }
+                None => {
+                    self.waiters.push(waiter.chain, waiter.share);
+                    self.waiters.part();
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// A bio that waited gets a request.

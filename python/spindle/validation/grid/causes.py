@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from spindle.validation.grid.buffered import BufferedPoint
 from spindle.validation.grid.outcomes import PointOutcomes
-from spindle.validation.grid.points import CHUNK_KIB, Point
+from spindle.validation.grid.points import Point
 
 RETRIED = "a read that finds no free request at once (REQ_NOWAIT) is repeated through the stripe cache, page by page"
-PIECES = "io_uring hands a request longer than a chunk to a worker, which sleeps at the first full queue"
 ROWS = "md's thread handles rows of the stripe cache at other moments, so that other ones become one request"
 TURNS = "md's thread waits for another drive, so that the drives have fewer or more writes at a time"
 PAUSES = "writers' pauses are one level of dirty pages, so that other pages are dirty when the flusher comes"
@@ -21,8 +20,6 @@ def direct(both: PointOutcomes) -> str:
     parity = point.level in ("raid5", "raid6")
     if parity and exact.at_drives["reads"] > 1.5 * fast.at_drives["reads"] + 100 * point.drives:
         return RETRIED
-    if point.level != "single" and point.level != "raid1" and point.size_kib > CHUNK_KIB:
-        return PIECES
     return UNKNOWN
 
 
