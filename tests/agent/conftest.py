@@ -1,8 +1,7 @@
-"""spindle-agent as `cargo test` builds it."""
+"""spindle-agent."""
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -18,21 +17,9 @@ Agent = Callable[..., Ended]
 
 @pytest.fixture(scope="session")
 def binary() -> Path:
-    """The profile is that of the Rust tests, so that nothing is built twice."""
-    command = [
-        "cargo",
-        "build",
-        "--quiet",
-        "--profile",
-        "test",
-        "--package",
-        "spindle-agent",
-        "--message-format",
-        "json",
-    ]
-    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    artifacts = [json.loads(line) for line in built.stdout.splitlines()]
-    return Path(next(each["executable"] for each in artifacts if each.get("executable")))
+    """The static one that is installed, built if a source is newer."""
+    subprocess.run(["make", "--quiet", "build/spindle-agent"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return ROOT / "build/spindle-agent"
 
 
 @pytest.fixture
