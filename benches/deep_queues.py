@@ -1,4 +1,4 @@
-"""More requests than the queues take, in the simulator and under the lab's kernel: rows for docs/explanation/simulator.md.
+"""More requests than the queues take, simulated and under the lab's kernel: rows for docs/explanation/simulator.md.
 
     python benches/deep_queues.py
 
