@@ -12,7 +12,7 @@ use super::{Engine, SimError};
 /// `io_uring_alloc_task_context`: threads of a ring for each processor that work on disks.
 const OF_A_PROCESSOR: u32 = 4;
 
-/// What waits for a thread.
+/// Work that waits for a thread.
 enum HandedOver {
     /// The rest of a slot's request, all of it if nothing was sent.
     Rest(u32),
