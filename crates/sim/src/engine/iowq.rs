@@ -112,7 +112,11 @@ impl Engine {
             return self.send_rest(slot, false);
         };
         let bios = &mut threads.bios[slot as usize];
-        *bios = bios.saturating_sub(1);
+        if *bios == 0 {
+            // Another thread of the kernel slept for it.
+            return Ok(());
+        }
+        *bios -= 1;
         if *bios > 0 {
             return Ok(());
         }
