@@ -20,7 +20,9 @@ PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
 LOOPS = f"{tempfile.gettempdir()}/spindle-test-loops"
 """Tests set up loop devices only while they hold a lock on this file."""
 NEW_LOOP = ("flock", LOOPS, "losetup", "--find", "--show")
-"""One after another: losetup opens a free device for writing before it knows that another process has taken it."""
+DETACH_LOOP = ("flock", LOOPS, "losetup", "--detach")
+"""One after another: losetup opens a free device for writing before it knows that another process has taken it, and
+still has a device open for a moment when it is free again."""
 MIB = 1 << 20
 
 
@@ -79,7 +81,7 @@ class Workbench:
         """
         backing = backing or self.image(size)
         device = self.run(*NEW_LOOP, *options, str(backing)).strip()
-        self.undo.callback(self.run, "losetup", "--detach", device, check=False)
+        self.undo.callback(self.run, *DETACH_LOOP, device, check=False)
         queue = Queue(Path(device).name)
         queue.drop_elevator()
         self.undo.callback(queue.put_back, queue.settings())

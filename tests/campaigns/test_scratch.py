@@ -31,7 +31,7 @@ from spindle.run.resolve import resolve
 from spindle.run.watch import SilentWatch
 from spindle.store import open_store
 from tests.program import Ended
-from tests.workbench import LOOPS, Workbench
+from tests.workbench import DETACH_LOOP, LOOPS, Workbench
 
 Invoke = Callable[..., Ended]
 PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
@@ -264,7 +264,7 @@ def test_a_device_is_kept_while_it_is_held(bench: Workbench) -> None:
     with hold_device(device, erase=device) as held, held.node(PRIVATE + "0") as node:
         held.check(node)
         assert stat.S_IMODE(os.stat(os.path.dirname(node)).st_mode) == 0o700
-        bench.run("losetup", "--detach", device)
+        bench.run(*DETACH_LOOP, device)
         with pytest.raises(RuntimeError, match="busy"):
             bench.run("losetup", device, bench.image())
         os.unlink(node)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.workbench import NEW_LOOP, PATH
+from tests.workbench import DETACH_LOOP, NEW_LOOP, PATH
 
 COMMAND = [sys.executable, "-m", "spindle.cli"]
 POWERFS = Path(__file__).with_name("powerfs.py")
@@ -65,7 +65,7 @@ class PoweredDisk:
         assert self._answer() == "mounted"
         self._undo.callback(tool, "umount", "--lazy", point, check=False)
         self.device = tool(*NEW_LOOP, point / "disk").strip()
-        self._undo.callback(tool, "losetup", "--detach", self.device)
+        self._undo.callback(tool, *DETACH_LOOP, self.device)
         # What an earlier user of the same loop device has said stays: taken for write-through, it gets no flushes.
         attribute = Path("/sys/block", Path(self.device).name, "queue/write_cache")
         attribute.write_text(write_cache)
@@ -101,7 +101,7 @@ class PoweredDisk:
             yield device
         finally:
             self.unmount()
-            tool("losetup", "--detach", device)
+            tool(*DETACH_LOOP, device)
 
     def close(self) -> None:
         """Take all of it down."""

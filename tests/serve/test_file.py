@@ -14,7 +14,7 @@ import pytest
 
 from tests.program import ended, spindle
 from tests.serve.served import QUICK, SIZE, Serve
-from tests.workbench import Workbench
+from tests.workbench import DETACH_LOOP, Workbench
 
 
 def test_the_file_has_what_was_written_and_no_other_size(serve: Serve, folder: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_file_system_on_a_loop_device_on_it(serve: Serve, folder: Path, bench:
     bench.run("mount", device, point)
     assert (point / "file").read_bytes() == data
     bench.run("umount", point)
-    bench.run("losetup", "--detach", device)
+    bench.run(*DETACH_LOOP, device)
     counts = server.figures()["counts"]
     assert counts["written_bytes"] >= len(data) <= counts["read_bytes"]
     assert counts["flushes"] > 0

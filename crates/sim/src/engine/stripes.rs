@@ -490,6 +490,7 @@ impl Stripes {
         let may_read = of.manner.sync && self.rules.sync_at_once && of.manner.write;
         let kept = match of.manner.write {
             true => self.open_write(head, &rows),
+            false if self.rules.by_writer => None, // the reader handles it at once
             false => self.open_read(head),
         };
         self.heads[head as usize].is_fresh &= of.manner.write;
