@@ -32,7 +32,7 @@ def test_far_copies_are_within_a_tenth_of_what_was_measured(tmp_path: Path) -> N
 
 
 def test_a_reader_of_parity_of_2_6_18_takes_each_row_by_itself(tmp_path: Path) -> None:
-    """Its thread begins a read at once (`make_request`), so none joins it: 84 MB/s were measured where drives have 400."""
+    """Its thread begins a read at once (`make_request`), so none joins it: 84 MB/s of the drives' 400."""
     (tmp_path / "sequential_2008.csv").write_text(
         "setup,drives,read_mb_s,write_mb_s,note\nraid5_md,6xHitachi,84,129,\n"
     )
