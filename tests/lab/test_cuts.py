@@ -7,18 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from spindle.lab import load
-from spindle.lab.errors import LabMissing
 from tests.program import Ended, inside, spindle, started, wait_until
 
 
 @pytest.fixture
-def machine(four: Path) -> Path:
-    """Three drives as RAID5 with XFS. Skips where spindle-agent is not built."""
-    try:
-        load.find_agent()
-    except LabMissing as error:
-        pytest.skip(str(error))
+def machine(four: Path, agent: None) -> Path:
+    """Three drives as RAID5 with XFS."""
     text = four.read_text().replace("count = 4", "count = 3")
     four.write_text(f"{text}[filesystem]\ntype = 'xfs'\n")
     return four

@@ -8,9 +8,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from spindle.lab import initramfs, kernel
-from spindle.lab.errors import LabMissing
-from spindle.lab.load import find_agent
 from spindle.library.validation import grid_plot
 from spindle.report.terminal.grid import grid_page
 from spindle.validation.grid import buffered, causes
@@ -154,19 +151,8 @@ def test_a_name_that_no_point_has_is_one_clear_line() -> None:
     assert "raid7: no point of the grid" in done.complaint
 
 
-@pytest.fixture
-def lab() -> None:
-    """Skips where the lab is not built."""
-    try:
-        kernel.current()
-        initramfs.current()
-        find_agent()
-    except LabMissing as error:
-        pytest.skip(str(error))
-
-
 @pytest.mark.parametrize("chosen", [["--only", "single plain none"], ["--buffered", "--only", "single plain"]])
-@pytest.mark.usefixtures("lab")
+@pytest.mark.usefixtures("agent")
 def test_a_drive_with_a_plain_service_time_agrees(chosen: list[str]) -> None:
     done = spindle("validate", "grid", *chosen)
     assert done.status == 0, done.err
@@ -184,7 +170,7 @@ def test_a_drive_with_a_plain_service_time_agrees(chosen: list[str]) -> None:
         ("raid10f2", "disk", "randread", 256, 64),
     ],
 )
-@pytest.mark.usefixtures("lab")
+@pytest.mark.usefixtures("agent")
 def test_more_requests_than_the_queue_takes_wait_as_under_the_kernel(
     level: str, drive: str, operation: str, size_kib: int, depth: int
 ) -> None:

@@ -7,25 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from spindle.lab import initramfs, kernel
-from spindle.lab.errors import LabMissing
 from spindle.library.validation import validate_kernel
 from spindle.validation.kernel import steps
 from spindle.validation.kernel.cases import read_cases
 from tests.program import spindle
 
+pytestmark = pytest.mark.usefixtures("lab")
 MEASURED = Path(__file__).parent.parent / "data/kernel61-lab"
 ALL = [case.name for case in read_cases(MEASURED)]
-
-
-@pytest.fixture(autouse=True)
-def lab() -> None:
-    """Skips where the lab is not built."""
-    try:
-        kernel.current()
-        initramfs.current()
-    except LabMissing as error:
-        pytest.skip(str(error))
 
 
 @pytest.mark.parametrize("case", ALL)

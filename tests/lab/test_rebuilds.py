@@ -5,9 +5,6 @@ from __future__ import annotations
 import pytest
 
 from spindle.base.plain import as_json
-from spindle.lab import initramfs, kernel
-from spindle.lab.errors import LabMissing
-from spindle.lab.load import find_agent
 from spindle.library.validation import validate_rebuild
 from spindle.report.terminal.rebuilds import rebuilds_page
 from spindle.run.errors import Usage
@@ -89,13 +86,8 @@ def test_an_unknown_name_is_named() -> None:
         validate_rebuild("nonsense")
 
 
+@pytest.mark.usefixtures("agent")
 def test_one_point_agrees_with_the_kernel() -> None:
-    try:
-        kernel.current()
-        initramfs.current()
-        find_agent()
-    except LabMissing as error:
-        pytest.skip(str(error))
     run = spindle("validate", "rebuild", "--only", "raid6 randread")
     assert run.status == 0, run.out
     assert "1 of 1" in run.out

@@ -10,19 +10,13 @@ from typing import Any
 import pytest
 
 import spindle as library
-from spindle.lab import load
-from spindle.lab.errors import LabMissing
 from spindle.result.record import KneeRecord, PhasesRecord, RunRecord
 from tests.program import inside, spindle, started, wait_until
 
 
 @pytest.fixture
-def machine(four: Path) -> Path:
-    """Four drives as RAID5. Skips where spindle-agent is not built."""
-    try:
-        load.find_agent()
-    except LabMissing as error:
-        pytest.skip(str(error))
+def machine(four: Path, agent: None) -> Path:
+    """Four drives as RAID5."""
     return four
 
 

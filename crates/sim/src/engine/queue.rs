@@ -915,17 +915,10 @@ impl Queue {
 
     /// `sbitmap_queue_wake_up`: after a batch of requests some of the threads of one waiting list are woken.
     fn wake_batch(&mut self, now_ns: u64, bios: &mut Slab<Bio>) -> Result<(), SubmitError> {
-        if self.waiters.count == 0 {
+        let Some(list) = self.next_woken_list() else {
             return Ok(());
-        }
-        self.freed += 1;
+        };
         let batch = self.limits.wake_batch;
-        if self.freed < batch && self.allocated[0] > 0 {
-            return Ok(());
-        }
-        self.freed = 0;
-        self.is_due = true;
-        let list = self.waiters.next_list();
         let (mut woken, mut thread) = (0, None);
         let mut waiting = self.waiters.lists[list].len();
         while waiting > 0
@@ -960,23 +953,29 @@ impl Queue {
 
     /// As `freed`, where the threads that are woken run one after another (`next_woken`): each takes what it finds.
     pub(crate) fn wakes(&mut self) {
-        if self.waiters.count == 0 {
+        let Some(list) = self.next_woken_list() else {
             return;
-        }
-        self.freed += 1;
-        let batch = self.limits.wake_batch;
-        if self.freed < batch && self.allocated[0] > 0 {
-            return;
-        }
-        self.freed = 0;
-        self.is_due = true;
-        let list = self.waiters.next_list();
-        for _ in 0..batch {
+        };
+        for _ in 0..self.limits.wake_batch {
             let Some(waiter) = self.waiters.take(list) else {
                 break;
             };
             self.woken.push_back(waiter);
         }
+    }
+
+    /// A request is free: the list of which threads are woken, if it makes a batch full.
+    fn next_woken_list(&mut self) -> Option<usize> {
+        if self.waiters.count == 0 {
+            return None;
+        }
+        self.freed += 1;
+        if self.freed < self.limits.wake_batch && self.allocated[0] > 0 {
+            return None;
+        }
+        self.freed = 0;
+        self.is_due = true;
+        Some(self.waiters.next_list())
     }
 
     /// The next bio whose thread was woken and found a free request. Threads that find none sleep again, in another list.
