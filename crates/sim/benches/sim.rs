@@ -49,7 +49,12 @@ fn main() {
         "4 KiB random reads, one core", "requests/s", "ns/request", "ns/event", "simulated"
     );
     let mut missed = false;
-    for (name, text, depth, goal) in CASES {
+    let only = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
+    let chosen = |name: &str| {
+        only.as_ref()
+            .is_none_or(|only| name.contains(only.as_str()))
+    };
+    for (name, text, depth, goal) in CASES.into_iter().filter(|case| chosen(case.0)) {
         let machine = Machine::parse(text, name).expect("the machine is valid");
         // The best of a few runs: what the code can do, not what else the machine does.
         let requests = 2_000_000;

@@ -2,8 +2,10 @@
 
 mod common;
 
-use common::{machine, run};
-use spindle_sim::Scheduler;
+use common::{machine, run, workload};
+use proptest::prelude::*;
+use proptest::sample::select;
+use spindle_sim::{Scheduler, SimOptions, simulate};
 
 const LOAD: &str = "
 requests = 1500
@@ -73,4 +75,108 @@ fn every_request_comes_back() {
         }
     }
     assert_eq!(runs, 13 * 3 * 5 * 3);
+}
+
+/// Few requests in the queue, quick drives, short loads: threads sleep and wake all the time.
+fn machines() -> impl Strategy<Value = String> {
+    let host = select(vec![
+        "kernel = '6.1'",
+        "kernel = '6.1'\nclock_reading = '1ns'",
+        "kernel = '6.12'",
+        "kernel = '2.6.32'",
+        "kernel = '2.6.20'",
+    ]);
+    let array = select(vec![
+        "",
+        "level = 'raid0'",
+        "level = 'raid1'",
+        "level = 'raid10'\nlayout = 'n2'",
+        "level = 'raid10'\nlayout = 'f2'",
+        "level = 'raid10'\nlayout = 'o2'",
+        "level = 'raid4'",
+        "level = 'raid5'",
+        "level = 'raid6'",
+    ]);
+    let state = select(vec![
+        "",
+        "missing = [1]",
+        "rebuild = 1",
+        "data_offset = '1MiB'",
+    ]);
+    let chunk = select(vec![16, 64, 512]);
+    let drive = select(vec![
+        "service = '1ms'\ncapacity = '64MiB'",
+        "service = '20us'\ncapacity = '64MiB'\nspread = 'exponential'\nservers = 4",
+        "service = '2ms'\ncapacity = '64MiB'\nflush = '3ms'",
+        "model = 'HDS725050KLA360'\nregion = '0-64MiB'",
+        "model = 'PM893-960GB'\nregion = '0-64MiB'",
+    ]);
+    let requests = select(vec!["", "nr_requests = 4", "nr_requests = 20"]);
+    (host, array, state, chunk, drive, requests, any::<bool>()).prop_map(
+        |(host, array, state, chunk, drive, requests, elevator)| {
+            let scheduler = match (host.starts_with("kernel = '6"), elevator) {
+                (true, false) => "none",
+                (true, true) => "bfq",
+                (false, false) => "noop",
+                (false, true) => "cfq",
+            };
+            let (members, array) = match array {
+                "" => (1, String::new()),
+                "level = 'raid0'" => (4, format!("[array]\n{array}\nchunk = '{chunk}KiB'\n")),
+                "level = 'raid1'" => (4, format!("[array]\n{array}\n{state}\n")),
+                array => (
+                    4,
+                    format!("[array]\n{array}\nchunk = '{chunk}KiB'\n{state}\n"),
+                ),
+            };
+            format!(
+                "[host]\n{host}\n[queue]\nscheduler = '{scheduler}'\n{requests}\n{array}[[drive]]\n{drive}\ncount = {members}\n"
+            )
+        },
+    )
+}
+
+fn loads() -> impl Strategy<Value = String> {
+    let stream = (
+        select(vec![4, 64, 256, 1024]),
+        1..6_u32,
+        select(vec![1, 4, 32]),
+        select(vec!["uniform", "sequential"]),
+        select(vec![0.0, 0.3, 1.0]),
+        select(vec![
+            "",
+            "",
+            "fsync_fraction = 0.1",
+            "direct = false",
+            "dsync = true",
+        ]),
+    );
+    (
+        proptest::collection::vec(stream, 1..3),
+        1..200_u32,
+        any::<u32>(),
+    )
+        .prop_map(|(streams, requests, seed)| {
+            let mut text = format!("requests = {requests}\nseed = {seed}\n");
+            for (at, (size, workers, depth, pattern, writes, other)) in
+                streams.into_iter().enumerate()
+            {
+                text += &format!(
+                    "[[stream]]\nname = '{at}'\nsize = '{size}KiB'\nworkers = {workers}\ndepth = {depth}\n\
+                     pattern = '{pattern}'\nwrite_fraction = {writes}\n{other}\n"
+                );
+            }
+            text
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_machine_comes_to_a_standstill(machine_text in machines(), load in loads(), one_call_each in any::<bool>()) {
+        let options = SimOptions { one_call_each, ..SimOptions::default() };
+        let figures = simulate(&machine(&machine_text), &workload(&load), options);
+        prop_assert!(figures.is_ok(), "{}\n{machine_text}\n{load}", figures.unwrap_err());
+    }
 }

@@ -367,6 +367,7 @@ impl Engine {
             intended_ns: self.now_ns,
             left: 0,
             rest: None,
+            waits: false,
             stage: Stage::Pages,
             unpaid: false,
         };

@@ -83,6 +83,7 @@ impl Journal {
             intended_ns: 0,
             left: 0,
             rest: None,
+            waits: false,
             stage: Stage::Log,
             unpaid: false,
         }

@@ -48,8 +48,10 @@ pub(crate) struct Slot {
     pub(crate) request: Request,
     pub(crate) issued_ns: u64,
     pub(crate) intended_ns: u64,
-    /// Parts of it that are not done.
+    /// Parts of it that are not done; below 0 (wrapping) while it is being sent and parts are done already.
     pub(crate) left: u32,
+    /// A bio of it found no free request when it was sent.
+    pub(crate) waits: bool,
     /// Bytes that its thread has not sent yet, from an offset on: it sleeps until its last bio has a place in its queue.
     pub(crate) rest: Option<(u64, u64)>,
     pub(crate) stage: Stage,
@@ -304,6 +306,7 @@ impl Load {
                 intended_ns: 0,
                 left: 0,
                 rest: None,
+                waits: false,
                 stage: Stage::Data,
                 unpaid: false,
             };
@@ -353,6 +356,7 @@ impl Load {
             intended_ns: 0,
             left: 0,
             rest: None,
+            waits: false,
             stage: Stage::EndSync,
             unpaid: false,
         });

@@ -633,6 +633,7 @@ impl Engine {
             if self.sleeps_for_requests(slot) {
                 self.sleep(slot);
             } else {
+                self.load.slots[slot as usize].waits = true;
                 self.hand_over_bio(slot, queue, *chain);
             }
         }
@@ -1180,8 +1181,7 @@ impl Engine {
         let Target::Array(fabric) = &mut self.target else {
             let part = (0, offset, len);
             let bios = self.send_member(Owner::Load(slot), issuer, part, manner, plugged)?;
-            self.load.slots[slot as usize].left = bios;
-            return Ok(());
+            return self.all_sent(slot, bios);
         };
         if write && !fabric.superblock.active {
             return self.mark_superblock(slot);
@@ -1226,7 +1226,6 @@ impl Engine {
         }
         let plugged = plugged || (write && fabric.has_mirrors());
         let bios = self.issue_pieces((slot, issuer), manner, (offset, len), plugged)?;
-        self.load.slots[slot as usize].left = bios;
         if bios == 0 {
             // Every copy is on members that are gone.
             return Err(SimError::Array(spindle_array::ArrayError::Lost {
@@ -1234,7 +1233,7 @@ impl Engine {
                 missing: 0,
             }));
         }
-        Ok(())
+        self.all_sent(slot, bios)
     }
 
     /// True if md's thread, or someone who waits for a row, can go on.
@@ -1332,7 +1331,7 @@ impl Engine {
             return Ok(1);
         }
         let (mut bios, mut sent) = (0, 0);
-        self.sleeps = false;
+        self.load.slots[slot as usize].waits = false;
         let copies = match manner.write {
             true => copies,
             false => 1,
@@ -1348,7 +1347,7 @@ impl Engine {
             let plugged = manner.write || (plugged && !by_worker);
             bios += self.send_member(Owner::Load(slot), issuer, part, manner, plugged)?;
             sent += request.len;
-            if by_worker && self.sleeps && sent < len {
+            if by_worker && self.load.slots[slot as usize].waits && sent < len {
                 self.load.slots[slot as usize].rest = Some((offset + sent, len - sent));
                 bios += 1;
                 break;
@@ -1413,8 +1412,8 @@ impl Engine {
         };
         let (issuer, manner) = self.manner_of(slot);
         let bios = self.issue_pieces((slot, issuer), manner, rest, plugged)?;
-        self.load.slots[slot as usize].left += bios - 1;
-        Ok(())
+        // The rest itself was a part.
+        self.all_sent(slot, bios - 1)
     }
 
     /// The first write finds the superblock clean; those that come meanwhile wait too.
@@ -1689,8 +1688,9 @@ impl Engine {
         if let Target::Array(fabric) = &mut self.target
             && let Some(stripes) = &mut fabric.stripes
         {
-            stripes.work_mut(requests.work).left = bios;
-            if bios == 0 {
+            let left = &mut stripes.work_mut(requests.work).left;
+            *left = left.wrapping_add(bios);
+            if *left == 0 {
                 stripes.step_done(requests.work);
             }
         }
@@ -1814,6 +1814,8 @@ impl Engine {
     /// Threads that slept until their bio had a request go on.
     fn go_on_admitted(&mut self, queue: usize) -> Result<(), SimError> {
         while let Some(bio) = self.queues[queue].admitted() {
+            // Its request may be at the drive already.
+            self.touch(queue);
             let issuing = self.issuing_slot(bio);
             let request = self.bios.get(bio).request;
             self.send_behind(&Chain::of(bio, request))?;
@@ -1878,23 +1880,42 @@ impl Engine {
         if let Target::Array(fabric) = &mut self.target
             && let Some(stripes) = &mut fabric.stripes
         {
-            let work = stripes.work_mut(id);
-            work.left -= 1;
-            if work.left == 0 {
+            let left = &mut stripes.work_mut(id).left;
+            *left = left.wrapping_sub(1);
+            if *left == 0 {
                 stripes.step_done(id);
             }
         }
         Ok(())
     }
 
+    /// A request of the load has been sent in so many parts. Those that were done while it was being sent have been taken
+    /// off before.
+    #[inline]
+    fn all_sent(&mut self, slot: u32, parts: u32) -> Result<(), SimError> {
+        let at = &mut self.load.slots[slot as usize];
+        at.left = at.left.wrapping_add(parts);
+        if at.left > 0 {
+            return Ok(());
+        }
+        self.parts_done(slot)
+    }
+
     /// A part of a request of the load is done.
     #[inline]
     fn part_done(&mut self, slot: u32) -> Result<(), SimError> {
         let at = &mut self.load.slots[slot as usize];
-        at.left -= 1;
+        at.left = at.left.wrapping_sub(1);
         if at.left > 0 {
             return Ok(());
         }
+        self.parts_done(slot)
+    }
+
+    /// All parts of a request of the load are done.
+    #[inline]
+    fn parts_done(&mut self, slot: u32) -> Result<(), SimError> {
+        let at = &mut self.load.slots[slot as usize];
         if self.is_rebuilding && matches!(at.stage, Stage::Data | Stage::Pages | Stage::Log) {
             self.leave_barrier(slot);
         }
