@@ -174,6 +174,20 @@ impl Segments {
         taken(best).map(|index| (index, Hit::None))
     }
 
+    /// The segment that has all blocks of a read, if that is the one for it.
+    #[inline]
+    pub(crate) fn with_all(&self, lbn: u64, blocks: u64) -> Option<usize> {
+        // As above.
+        let mut all = self.segments.iter();
+        if !all.any(|one| lbn.wrapping_sub(one.start) < one.end.wrapping_sub(one.start)) {
+            return None;
+        }
+        match self.for_read_there(lbn, blocks, 0) {
+            Some((index, Hit::Whole)) => Some(index),
+            _ => None,
+        }
+    }
+
     /// True if read-ahead of a segment is about to come to a block.
     #[inline]
     fn is_near(&self, lbn: u64, upcoming: u64) -> bool {

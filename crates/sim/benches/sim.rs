@@ -9,9 +9,9 @@ use spindle_workload::Workload;
 
 /// Required rate on one core, requests a second.
 const CASES: [(&str, &str, u32, f64); 3] = [
-    ("one drive, depth 1", ONE, 1, 3.0e6),
-    ("one drive, depth 32, SPTF", ONE, 32, 1.0e6),
-    ("RAID10 of 10 drives, 64 outstanding", TEN, 64, 0.7e6),
+    ("one drive, depth 1", ONE, 1, 5.0e6),
+    ("one drive, depth 32, SPTF", ONE, 32, 2.0e6),
+    ("RAID10 of 10 drives, 64 outstanding", TEN, 64, 1.5e6),
 ];
 
 const ONE: &str = "

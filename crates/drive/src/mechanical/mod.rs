@@ -4,6 +4,7 @@
 //! is stepped block by block. The rules (which overheads apply, which read-ahead may be interrupted, when the bus is taken)
 //! are those of DiskSim 4.0 (CMU-PDL-08-101); `docs/explanation/drives.md` lists them.
 
+mod line;
 mod read;
 mod scheduler;
 mod write;
@@ -11,6 +12,7 @@ mod write_cache;
 
 use std::sync::Arc;
 
+use self::line::Line;
 use crate::command::{Command, Completion, Op, Phases, ServedFrom};
 use crate::device::{Device, check};
 use crate::error::{DriveError, SubmitError};
@@ -92,7 +94,7 @@ pub struct Mechanical {
     destage: Option<Destage>,
     /// Block after the last cached write that went to the medium, and the time at which it was there.
     wrote: (u64, u64),
-    waiting: Vec<Waiting>,
+    waiting: Line,
     /// Cached writes, those that wait for room, and flushes.
     dirty: Vec<Dirty>,
     dirty_blocks: u64,
@@ -137,7 +139,7 @@ impl Mechanical {
             stream: None,
             destage: None,
             wrote: (0, 0),
-            waiting: Vec::with_capacity(depth as usize),
+            waiting: Line::with_capacity(depth as usize),
             dirty: Vec::with_capacity(cached),
             dirty_blocks: 0,
             dirty_order: 0,

@@ -212,17 +212,13 @@ impl Mechanical {
             .iter()
             .any(|write| write.lbn <= command.lbn && end <= write.lbn + u64::from(write.blocks));
         let found = written || {
-            let upcoming = 0;
-            match self
+            let segment = self
                 .segments
-                .for_read(command.lbn, u64::from(command.blocks), upcoming)
-            {
-                Some((segment, Hit::Whole)) => {
-                    self.segments.touch(segment);
-                    true
-                }
-                _ => false,
+                .with_all(command.lbn, u64::from(command.blocks));
+            if let Some(segment) = segment {
+                self.segments.touch(segment);
             }
+            segment.is_some()
         };
         if !found {
             return false;

@@ -1,10 +1,12 @@
 //! Chooses the command or cached write to which the arm goes next.
 
-use super::{Mechanical, Waiting};
-use crate::command::{Command, Op};
+use super::Mechanical;
+use super::line::Spot;
+use crate::command::Op;
 use crate::geometry::Place;
 use crate::mechanics::Arm;
 use crate::params::Scheduling;
+use crate::rotation::Angle;
 
 impl Mechanical {
     /// The waiting command that is next, and the cost of getting there.
@@ -19,9 +21,9 @@ impl Mechanical {
         let arm = self.arm_at(now_ns);
         let mut best = (0, u64::MAX);
         let mut first_ns = u64::MAX;
-        for (index, wait) in self.waiting.iter().enumerate() {
-            first_ns = first_ns.min(wait.submit_ns);
-            let cost = self.cost(arm, now_ns, wait);
+        for (index, spot) in self.waiting.spots().iter().enumerate() {
+            first_ns = first_ns.min(spot.submit_ns);
+            let cost = self.cost(arm, now_ns, spot);
             if cost < best.1 {
                 best = (index, cost);
             }
@@ -43,15 +45,14 @@ impl Mechanical {
     /// The first of the waiting commands that one continues.
     #[inline]
     fn first_of_run(&self, index: usize) -> usize {
+        let spots = self.waiting.spots();
         let mut first = index;
-        let before = |of: &Command| {
-            let mut waiting = self.waiting.iter();
-            waiting.position(|wait| {
-                let command = &wait.command;
-                command.lbn + u64::from(command.blocks) == of.lbn && command.op == of.op
-            })
+        let before = |of: &Spot| {
+            let goes_on = |spot: &Spot| spot.lbn + u64::from(spot.blocks) == of.lbn;
+            let mut all = spots.iter();
+            all.position(|spot| goes_on(spot) && spot.op == of.op)
         };
-        while let Some(index) = before(&self.waiting[first].command) {
+        while let Some(index) = before(&spots[first]) {
             first = index;
         }
         first
@@ -63,7 +64,8 @@ impl Mechanical {
             return None;
         }
         let found = self.first_on_the_way(now_ns)?;
-        let first_ns = self.waiting.iter().map(|wait| wait.submit_ns).min();
+        let spots = self.waiting.spots().iter();
+        let first_ns = spots.map(|spot| spot.submit_ns).min();
         if self.queue.scheduling == Scheduling::Fifo
             || self.is_overdue(first_ns.unwrap_or(u64::MAX), now_ns)
         {
@@ -75,9 +77,10 @@ impl Mechanical {
     fn first_on_the_way(&mut self, now_ns: u64) -> Option<usize> {
         let reading = self.reading(now_ns);
         let mut found = None;
-        for (index, wait) in self.waiting.iter().enumerate() {
-            let Command { lbn, op, .. } = wait.command;
-            if (reading.start <= lbn) & (lbn < reading.end)
+        // One comparison: either bound alone would be a branch that no processor foresees.
+        let len = reading.end.saturating_sub(reading.start);
+        for (index, &Spot { lbn, op, .. }) in self.waiting.spots().iter().enumerate() {
+            if lbn.wrapping_sub(reading.start) < len
                 && op == Op::Read
                 && found.is_none_or(|(_, least)| lbn < least)
             {
@@ -117,26 +120,37 @@ impl Mechanical {
     /// The cost of a command in the scheduler's estimate. It is worked out for all of them: to compare it with the best so far
     /// on the way would be a branch that no processor foresees.
     #[inline(always)]
-    pub(super) fn cost(&self, arm: Arm, now_ns: u64, wait: &Waiting) -> u64 {
-        let write = wait.command.op == Op::Write;
-        let start_ns = now_ns.max(wait.ready_ns);
-        self.position_cost(arm, start_ns, &wait.place, write) + (start_ns - now_ns)
+    fn cost(&self, arm: Arm, now_ns: u64, spot: &Spot) -> u64 {
+        let start_ns = now_ns.max(spot.ready_ns);
+        let Spot {
+            cylinder,
+            surface,
+            angle,
+            op,
+            ..
+        } = *spot;
+        let write = op == Op::Write;
+        self.position_cost(arm, start_ns, (cylinder, surface, angle), write) + (start_ns - now_ns)
     }
 
     #[inline(always)]
-    pub(super) fn position_cost(&self, arm: Arm, now_ns: u64, place: &Place, write: bool) -> u64 {
+    fn position_cost(
+        &self,
+        arm: Arm,
+        now_ns: u64,
+        (cylinder, surface, angle): (u32, u32, Angle),
+        write: bool,
+    ) -> u64 {
         if self.queue.scheduling == Scheduling::ShortestSeek {
-            return u64::from(arm.cylinder.abs_diff(place.cylinder));
+            return u64::from(arm.cylinder.abs_diff(cylinder));
         }
-        let mut seek_ns = self
-            .mechanics
-            .seek_ns(arm, place.cylinder, place.surface, write);
+        let mut seek_ns = self.mechanics.seek_ns(arm, cylinder, surface, write);
         // Only a head that moves may come late.
         if seek_ns > 0 {
             seek_ns += self.queue.settle_margin_ns;
         }
         let rotation = &self.mechanics.rotation;
-        seek_ns + rotation.wait_ns(now_ns + seek_ns, place.angle)
+        seek_ns + rotation.wait_ns(now_ns + seek_ns, angle)
     }
 
     /// The cached write that is next, and the cost of getting there; with a flush waiting, one of those that it waits for.
@@ -157,7 +171,15 @@ impl Mechanical {
             }
             let cost = match self.queue.scheduling {
                 Scheduling::Fifo => write.order,
-                _ => self.position_cost(arm, now_ns, &write.place, true),
+                _ => {
+                    let Place {
+                        cylinder,
+                        surface,
+                        angle,
+                        ..
+                    } = write.place;
+                    self.position_cost(arm, now_ns, (cylinder, surface, angle), true)
+                }
             };
             if best.is_none_or(|(_, least)| cost < least) {
                 best = Some((index, cost));

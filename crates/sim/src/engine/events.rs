@@ -40,7 +40,12 @@ impl Events {
         self.times[source] = time_ns;
         let mut at = (source + self.times.len()) / 2;
         while at > 0 {
+            let before = self.winners[at];
             self.play(at);
+            // Nobody else has another time: what another one won before and wins still, it wins with on the way up.
+            if self.winners[at] == before && before as usize != source {
+                return;
+            }
             at /= 2;
         }
     }

@@ -339,6 +339,10 @@ impl Engine {
             }
             if source < self.queues.len() {
                 self.advance(source);
+                if self.finished.is_empty() && self.is_the_drives_own(source) {
+                    self.note_events(source);
+                    continue;
+                }
                 self.touch(source);
             } else if source < alarms {
                 let queue = source - self.queues.len();
@@ -355,6 +359,17 @@ impl Engine {
         }
         self.publish();
         Ok(())
+    }
+
+    /// True if an event of a drive that finished nothing changes nothing else: its queue has nothing to hand over, and
+    /// nobody but drives and the load has work.
+    #[inline]
+    fn is_the_drives_own(&self, queue: usize) -> bool {
+        self.queues[queue].is_quiet()
+            && self.rules.reading_ns == 0
+            && !self.has_parity
+            && !self.is_rebuilding
+            && self.cache.is_none()
     }
 
     /// The load is over, and pages that were read ahead are still under way.
@@ -399,26 +414,21 @@ impl Engine {
             while let Some(postponed) = self.postponed.pop_front() {
                 self.catch_up_on(postponed)?;
             }
-            while let Some(slot) = self.seen_now.pop_front() {
-                self.seen(slot)?;
+            if self.cache.is_some() {
+                while let Some(slot) = self.seen_now.pop_front() {
+                    self.seen(slot)?;
+                }
             }
             self.fill_ready()?;
-            self.run_ready_threads()?;
+            if self.io_threads.is_some() {
+                self.run_ready_threads()?;
+            }
             if self.is_rebuilding {
                 self.take_turns()?;
             }
             self.run_md(true)?;
-            while let Some(slot) = self.returned.pop_front() {
-                self.row_done(slot)?;
-            }
-            self.place_rows()?;
-            while let Some(worker) = self.awake.pop() {
-                if self.one_call_each && self.cache.is_none() {
-                    // Its call returns.
-                    self.unplug()?;
-                }
-                self.go_on(worker as usize)?;
-                self.unplug()?;
+            if self.has_parity {
+                self.return_rows()?;
             }
             if self.cache.is_some() {
                 self.go_on_with_pages()?;
@@ -426,16 +436,7 @@ impl Engine {
             if self.is_rebuilding {
                 self.run_md(true)?;
             }
-            if self.finished.is_empty()
-                && self.postponed.is_empty()
-                && self.returned.is_empty()
-                && self.touched.is_empty()
-                && self.ready.is_empty()
-                && self.seen_now.is_empty()
-                && self.io_threads.as_ref().is_none_or(IoThreads::is_quiet)
-                && !self.rebuild_awake
-                && !self.has_rows_to_do()
-            {
+            if self.is_settled() {
                 break;
             }
         }
@@ -449,16 +450,54 @@ impl Engine {
         Ok(())
     }
 
+    /// Nothing more happens at this moment.
+    #[inline]
+    fn is_settled(&self) -> bool {
+        self.finished.is_empty()
+            && self.touched.is_empty()
+            && self.ready.is_empty()
+            && self.postponed.is_empty()
+            && self.seen_now.is_empty()
+            && self.io_threads.as_ref().is_none_or(IoThreads::is_quiet)
+            && !self.rebuild_awake
+            && !(self.has_parity && (!self.returned.is_empty() || self.has_rows_to_do()))
+    }
+
+    /// The load sees the rows that the stripe cache has finished; threads whose last row has got a head go on.
+    fn return_rows(&mut self) -> Result<(), SimError> {
+        while let Some(slot) = self.returned.pop_front() {
+            self.row_done(slot)?;
+        }
+        self.place_rows()?;
+        while let Some(worker) = self.awake.pop() {
+            if self.one_call_each && self.cache.is_none() {
+                // Its call returns.
+                self.unplug()?;
+            }
+            self.go_on(worker as usize)?;
+            self.unplug()?;
+        }
+        Ok(())
+    }
+
     /// Runs the queues that were touched, and notes their next event.
     #[inline]
     fn dispatch(&mut self) -> Result<(), SimError> {
+        match self.touched.is_empty() {
+            true => Ok(()),
+            false => self.run_queues(),
+        }
+    }
+
+    fn run_queues(&mut self) -> Result<(), SimError> {
         while let Some(queue) = self.next_touched() {
             let queue = queue as usize;
             self.is_touched[queue] = false;
             self.catch_up(queue);
-            while let Some(request) = self.queues[queue]
-                .next(self.now_ns)
-                .map_err(|error| self.refused(queue, error))?
+            while !self.queues[queue].is_quiet()
+                && let Some(request) = self.queues[queue]
+                    .next(self.now_ns)
+                    .map_err(|error| self.refused(queue, error))?
             {
                 if self.rules.reading_ns == 0 {
                     self.hand_over(queue, request)?;
@@ -480,6 +519,12 @@ impl Engine {
         Ok(())
     }
 
+    /// False if this queue alone was touched, and has nothing for its drive: then its events can be noted later too.
+    #[inline]
+    fn has_to_dispatch(&self, queue: usize) -> bool {
+        self.touched.len() > 1 || !self.queues[queue].is_quiet()
+    }
+
     /// The order counts only where their requests take time.
     #[inline]
     fn next_touched(&mut self) -> Option<u32> {
@@ -489,7 +534,7 @@ impl Engine {
         Some(self.touched.remove(0))
     }
 
-    #[inline]
+    #[inline(always)]
     fn hand_over(&mut self, queue: usize, request: Id) -> Result<(), SimError> {
         let now_ns = self.now_ns;
         self.queues[queue]
@@ -498,7 +543,7 @@ impl Engine {
     }
 
     /// Notes the next events of a queue.
-    #[inline]
+    #[inline(always)]
     fn note_events(&mut self, queue: usize) {
         let of = &self.queues[queue];
         let (event_ns, timer_ns) = (of.drive.next_event_ns(), of.timer_ns());
@@ -697,7 +742,7 @@ impl Engine {
         self.unplug()
     }
 
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, queue: usize, chain: Chain, plugged: bool) -> Result<(), SimError> {
         if !plugged {
             let is_started = !self.queues[queue].has_elevator();
@@ -791,7 +836,15 @@ impl Engine {
     }
 
     /// Hands the plug's requests to their queues.
+    #[inline]
     fn empty_plug(&mut self) -> Result<(), SimError> {
+        if !self.plug.is_empty() {
+            self.hand_plug_over()?;
+        }
+        self.dispatch()
+    }
+
+    fn hand_plug_over(&mut self) -> Result<(), SimError> {
         let reverses = self.rules.kernel.reverses_plugs();
         while let Some((queue, chain)) = self
             .plug
@@ -799,21 +852,30 @@ impl Engine {
         {
             self.enqueue(queue as usize, chain, true)?;
         }
-        self.dispatch()
+        Ok(())
     }
 
     /// The thread that works has nothing more to send, and md's thread and the elevators go on: so they do between two
     /// requests of a thread, when it returns from the system call.
     #[inline]
     fn unplug(&mut self) -> Result<(), SimError> {
+        if !self.has_parity {
+            return self.finish_plug();
+        }
         self.place_rows()?;
         self.release_rows();
         if self.md_waits_for_processor() {
-            self.empty_plug()?;
-            self.plug.finish();
-            return Ok(());
+            return self.finish_plug();
         }
         self.run_md(false)
+    }
+
+    /// Empties the plug; the next one is new.
+    #[inline]
+    fn finish_plug(&mut self) -> Result<(), SimError> {
+        self.empty_plug()?;
+        self.plug.finish();
+        Ok(())
     }
 
     /// True if md's thread gets the processor only when the load's sleeps.
@@ -848,6 +910,9 @@ impl Engine {
     /// md's thread and the elevators go on. `yields`: to threads that wait for a head, after a few rows.
     #[inline]
     fn run_md(&mut self, yields: bool) -> Result<(), SimError> {
+        if !self.has_parity {
+            return self.finish_plug();
+        }
         if self.md_runs {
             return Ok(());
         }
@@ -861,8 +926,7 @@ impl Engine {
         }
         self.handle_rows(yields)?;
         self.md_runs = false;
-        self.empty_plug()?;
-        self.plug.finish();
+        self.finish_plug()?;
         if let Some(fair) = &mut self.fair {
             fair.sleep(Who::Md);
             fair.switch(Who::Load);
@@ -1164,7 +1228,7 @@ impl Engine {
     }
 
     /// Sends a request of the load to the drives.
-    #[inline]
+    #[inline(always)]
     fn issue(&mut self, slot: u32, plugged: bool) -> Result<(), SimError> {
         let of = self.load.slots[slot as usize];
         let is_own = !matches!(of.stage, Stage::Pages | Stage::Log);
@@ -1256,7 +1320,7 @@ impl Engine {
     }
 
     /// Who sends a request of the load, and how.
-    #[inline]
+    #[inline(always)]
     fn manner_of(&self, slot: u32) -> (Issuer, Manner) {
         let of = &self.load.slots[slot as usize];
         let write = !matches!(of.request.op, Op::Read | Op::Rewrite);
@@ -1777,7 +1841,7 @@ impl Engine {
                 }
                 // The queue runs before the threads that wait for a completion, and they before those that wait for a
                 // request (`blk_mq_free_request`).
-                if self.rules.reading_ns == 0 {
+                if self.rules.reading_ns == 0 && self.has_to_dispatch(queue) {
                     self.dispatch()?;
                     self.touch(queue);
                 }
@@ -1804,6 +1868,7 @@ impl Engine {
     }
 
     /// A request is free: threads that sleep for one may go on.
+    #[inline(always)]
     fn free(&mut self, queue: usize, request: &BlockRequest) -> Result<(), SimError> {
         self.queues[queue]
             .freed(self.now_ns, request, &mut self.bios)
@@ -1811,8 +1876,16 @@ impl Engine {
         self.go_on_admitted(queue)
     }
 
-    /// Threads that slept until their bio had a request go on.
+    /// Threads that slept until their bio had a request go on, if there are any.
+    #[inline]
     fn go_on_admitted(&mut self, queue: usize) -> Result<(), SimError> {
+        match self.queues[queue].has_admitted() {
+            true => self.go_on_with_requests(queue),
+            false => Ok(()),
+        }
+    }
+
+    fn go_on_with_requests(&mut self, queue: usize) -> Result<(), SimError> {
         while let Some(bio) = self.queues[queue].admitted() {
             // Its request may be at the drive already.
             self.touch(queue);
@@ -1842,7 +1915,7 @@ impl Engine {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn bio_done(&mut self, queue: usize, bio: &Bio) -> Result<(), SimError> {
         if let Target::Array(fabric) = &mut self.target {
             fabric.done(queue, bio.request.end());
@@ -1913,7 +1986,7 @@ impl Engine {
     }
 
     /// All parts of a request of the load are done.
-    #[inline]
+    #[inline(always)]
     fn parts_done(&mut self, slot: u32) -> Result<(), SimError> {
         let at = &mut self.load.slots[slot as usize];
         if self.is_rebuilding && matches!(at.stage, Stage::Data | Stage::Pages | Stage::Log) {
@@ -1967,7 +2040,9 @@ impl Engine {
         let service_ns = now_ns - at.issued_ns;
         match at.stage {
             Stage::Data | Stage::Durable => {
-                self.release_iolock(slot)?;
+                if self.journal.is_some() {
+                    self.release_iolock(slot)?;
+                }
                 let at = &mut self.load.slots[slot as usize];
                 let stream = &mut self.load.streams[index];
                 let kind = OpKind::first_of(at.request.op);
@@ -2020,7 +2095,9 @@ impl Engine {
                     // Nothing to be written back, so the drive gets no command.
                     stream.recorder.record(OpKind::Fsync, now_ns, 0, 0);
                 }
-                self.unlock_file(slot)?;
+                if self.journal.is_some() {
+                    self.unlock_file(slot)?;
+                }
                 self.release(slot)
             }
             Stage::Sync => {
@@ -2068,7 +2145,7 @@ impl Engine {
     }
 
     /// The slot is free again.
-    #[inline]
+    #[inline(always)]
     fn release(&mut self, slot: u32) -> Result<(), SimError> {
         let worker = self.load.slots[slot as usize].worker as usize;
         let of = &mut self.load.workers[worker];

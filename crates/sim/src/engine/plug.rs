@@ -50,6 +50,10 @@ impl Plug {
         true
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// True if it is to be emptied before it takes another request.
     pub(crate) fn is_full(&self) -> bool {
         let most = if self.several { 2 * MOST } else { MOST };

@@ -446,6 +446,12 @@ impl Queue {
         self.limits.multi_queue && self.waiters.pop_last().is_some()
     }
 
+    /// True if there is a bio that waited and has a request since.
+    #[inline]
+    pub(crate) fn has_admitted(&self) -> bool {
+        !self.admitted.is_empty()
+    }
+
     /// A bio that waited and has a request since; its issuer goes on.
     pub(crate) fn admitted(&mut self) -> Option<u32> {
         self.admitted.pop()
@@ -778,6 +784,17 @@ impl Queue {
             self.restarts = true;
         }
         Ok(None)
+    }
+
+    /// True if it has nothing to hand over, and no elevator to ask.
+    #[inline]
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.passes
+            && self.elevator.waiting() == 0
+            && self.ahead.is_none()
+            && self.direct.is_empty()
+            && self.flushes_waiting.is_empty()
+            && self.barriers.is_empty()
     }
 
     /// One flush at a time; those who come meanwhile share the next (`blk_kick_flush`).
