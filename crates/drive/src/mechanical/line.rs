@@ -6,7 +6,7 @@ use super::Waiting;
 use crate::command::Op;
 use crate::rotation::Angle;
 
-/// What the choice looks at of a command: it looks at all of them each time.
+/// The part of a command that the choice looks at: it looks at all of them each time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spot {
     pub(super) lbn: u64,
