@@ -77,6 +77,63 @@ fn every_request_comes_back() {
     assert_eq!(runs, 13 * 3 * 5 * 3);
 }
 
+/// Loads that once went wrong: the machine, the load, and whether each request has a call of its own.
+const ONCE_WRONG: [(&str, &str, bool); 5] = [
+    // A bio got its request, and was at the drive, while nobody looked at the queue.
+    (
+        "[queue]\nscheduler = 'none'\n[array]\nlevel = 'raid1'\ndata_offset = '1MiB'\n\
+         [[drive]]\nservice = '1ms'\ncapacity = '8GiB'\ncount = 2",
+        "requests = 3000\nseed = 5991\n[[stream]]\nname = 's'\nsize = '4KiB'\nworkers = 2\nwrite_fraction = 0.3",
+        true,
+    ),
+    // A drive had finished a part before the request was sent in whole.
+    (
+        "[host]\nclock_reading = '1ns'\n[queue]\nscheduler = 'none'\n\
+         [array]\nlevel = 'raid10'\nlayout = 'o2'\nchunk = '16KiB'\nmissing = [1]\n\
+         [[drive]]\nservice = '200us'\nspread = 'exponential'\ncapacity = '8GiB'\nservers = 4\ncount = 5",
+        "requests = 200\nseed = 2195\n[[stream]]\nname = 's'\nsize = '256KiB'\npattern = 'sequential'",
+        true,
+    ),
+    // The rest of a request waited for the bio of another one.
+    (
+        "[queue]\nscheduler = 'bfq'\nnr_requests = 8\n[array]\nlevel = 'raid0'\nchunk = '512KiB'\n\
+         [[drive]]\nmodel = 'WD740GD-00FLA0'\ncount = 4",
+        "requests = 200\nseed = 2432\n[[stream]]\nname = 's'\nsize = '1MiB'\nworkers = 4\ndepth = 4\nwrite_fraction = 1",
+        false,
+    ),
+    // The flusher's write that found the superblock clean was taken for one of the first worker.
+    (
+        "[host]\nkernel = '2.6.32'\nmemory = '128MiB'\n[queue]\nscheduler = 'anticipatory'\n\
+         [array]\nlevel = 'raid10'\nlayout = 'n2'\nchunk = '512KiB'\ndata_offset = '1MiB'\n\
+         [[drive]]\nservice = '1ms'\ncapacity = '2GiB'\ncount = 6",
+        "requests = 200\nseed = 1913\n[[stream]]\nname = 'd'\nsize = '4KiB'\ndepth = 2\nwrite_fraction = 1\n\
+         [[stream]]\nname = 'b'\nsize = '1MiB'\nworkers = 4\nwrite_fraction = 1\ndirect = false",
+        false,
+    ),
+    // Pages that wait in a member's queue have no thread of io_uring's.
+    (
+        "[host]\nkernel = '5.4'\nclock_reading = '1ns'\n[queue]\nscheduler = 'bfq'\nnr_requests = 16\n\
+         [array]\nlevel = 'raid1'\nmissing = [1]\n[controller]\nmodel = '9500S-12'\n\
+         [[drive]]\nmodel = 'HD160JJ'\nregion = '0-512MiB'\ncount = 2\nqueue_depth = 1",
+        "requests = 800\nseed = 3847\n\
+         [[stream]]\nname = 'b'\nsize = '1MiB'\nworkers = 4\npattern = 'sequential'\nwrite_fraction = 0.3\ndirect = false\ndsync = true\n\
+         [[stream]]\nname = 'd'\nsize = '512'\nworkers = 16\npattern = 'sequential'\nwrite_fraction = 0.3",
+        false,
+    ),
+];
+
+#[test]
+fn loads_that_once_went_wrong_end() {
+    for (machine_text, load, one_call_each) in ONCE_WRONG {
+        let options = SimOptions {
+            one_call_each,
+            ..SimOptions::default()
+        };
+        let figures = simulate(&machine(machine_text), &workload(load), options);
+        assert!(figures.is_ok(), "{machine_text}\n{load}");
+    }
+}
+
 /// Few requests in the queue, quick drives, short loads: threads sleep and wake all the time.
 fn machines() -> impl Strategy<Value = String> {
     let host = select(vec![
@@ -85,6 +142,9 @@ fn machines() -> impl Strategy<Value = String> {
         "kernel = '6.12'",
         "kernel = '2.6.32'",
         "kernel = '2.6.20'",
+        "kernel = '6.1'\nmemory = '128MiB'",
+        "kernel = '6.1'\nmemory = '128MiB'\nclock_reading = '1ns'",
+        "kernel = '2.6.32'\nmemory = '128MiB'\ncpu_per_request = '20us'",
     ]);
     let array = select(vec![
         "",

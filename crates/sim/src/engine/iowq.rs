@@ -111,11 +111,14 @@ impl Engine {
         let Some(threads) = &mut self.io_threads else {
             return self.send_rest(slot, false);
         };
-        let bios = &mut threads.bios[slot as usize];
-        if *bios == 0 {
-            // Another thread of the kernel slept for it.
+        // Another thread of the kernel may have slept for it; slots of pages have no number here.
+        let Some(bios) = threads
+            .bios
+            .get_mut(slot as usize)
+            .filter(|bios| **bios > 0)
+        else {
             return Ok(());
-        }
+        };
         *bios -= 1;
         if *bios > 0 {
             return Ok(());

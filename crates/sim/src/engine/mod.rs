@@ -1552,9 +1552,13 @@ impl Engine {
                 continue;
             }
             let worker = self.load.slots[first as usize].worker;
-            while let Some(slot) =
-                writers.next_if(|&slot| self.load.slots[slot as usize].worker == worker)
-            {
+            let slots = &self.load.slots;
+            let is_next = |slot: &u32| {
+                let of = &slots[*slot as usize];
+                // The flusher's slots have the number of a worker too.
+                of.worker == worker && of.stage != Stage::Pages
+            };
+            while let Some(slot) = writers.next_if(is_next) {
                 self.batch.push(slot);
             }
             let slept = self.batch.len() as u32;
