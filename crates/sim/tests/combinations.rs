@@ -78,7 +78,7 @@ fn every_request_comes_back() {
 }
 
 /// Loads that once went wrong: the machine, the load, and whether each request has a call of its own.
-const ONCE_WRONG: [(&str, &str, bool); 5] = [
+const ONCE_WRONG: [(&str, &str, bool); 6] = [
     // A bio got its request, and was at the drive, while nobody looked at the queue.
     (
         "[queue]\nscheduler = 'none'\n[array]\nlevel = 'raid1'\ndata_offset = '1MiB'\n\
@@ -119,6 +119,15 @@ const ONCE_WRONG: [(&str, &str, bool); 5] = [
          [[stream]]\nname = 'b'\nsize = '1MiB'\nworkers = 4\npattern = 'sequential'\nwrite_fraction = 0.3\ndirect = false\ndsync = true\n\
          [[stream]]\nname = 'd'\nsize = '512'\nworkers = 16\npattern = 'sequential'\nwrite_fraction = 0.3",
         false,
+    ),
+    // The elevator was told of the end of a barrier that it never had.
+    (
+        "[host]\nkernel = '2.6.20'\nmemory = '128MiB'\n[queue]\nscheduler = 'cfq'\n[files]\ntype = 'xfs'\n\
+         [[drive]]\nmodel = 'HDS725050KLA360'\nregion = '0-512MiB'",
+        "requests = 800\nseconds = 20\nseed = 3801\n[[stream]]\nname = 'r'\nsize = '4KiB'\ndepth = 4\nthink = '1ms'\n\
+         [[stream]]\nname = 'd'\nsize = '1MiB'\nworkers = 16\ndepth = 4\npattern = 'sequential'\nwrite_fraction = 0.3\nfsync_fraction = 0.2\n\
+         [[stream]]\nname = 'b'\nsize = '1MiB'\nworkers = 2\ndepth = 32\nwrite_fraction = 1\ndirect = false",
+        true,
     ),
 ];
 
