@@ -120,7 +120,7 @@ const ONCE_WRONG: [(&str, &str, bool); 6] = [
          [[stream]]\nname = 'd'\nsize = '512'\nworkers = 16\npattern = 'sequential'\nwrite_fraction = 0.3",
         false,
     ),
-    // The elevator was told of the end of a barrier that it never had.
+    // The elevator heard of the end of a barrier that it never had.
     (
         "[host]\nkernel = '2.6.20'\nmemory = '128MiB'\n[queue]\nscheduler = 'cfq'\n[files]\ntype = 'xfs'\n\
          [[drive]]\nmodel = 'HDS725050KLA360'\nregion = '0-512MiB'",

@@ -665,7 +665,7 @@ impl Queue {
     /// Takes a write that is a barrier. It has a request at once: the log of a file system is short of none.
     pub(crate) fn add_barrier(&mut self, now_ns: u64, chain: Chain) {
         let request = chain.request;
-        // The elevator never has it, so it is not told of its end either (`blk_sorted_rq`).
+        // The elevator never has it, so it hears nothing of its end either (`blk_sorted_rq`).
         let id = self.allocate(now_ns, &chain, self.pool(&request), NONE);
         let mut before = VecDeque::new();
         while let Some(id) = self.elevator.dispatch(now_ns, self.requests.as_slice()) {
