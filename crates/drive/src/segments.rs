@@ -41,6 +41,12 @@ impl Segment {
         }
     }
 
+    /// False if it does not have a block. A range that ends before it begins counts as having it: the longer way decides.
+    #[inline]
+    fn may_have(&self, lbn: u64) -> bool {
+        lbn.wrapping_sub(self.start) < self.end.wrapping_sub(self.start)
+    }
+
     fn set_rank(&mut self, index: usize) {
         self.rank = ranked(self.value_without(), self.stamp, index);
     }
@@ -164,8 +170,7 @@ impl Segments {
     pub(crate) fn for_read(&self, lbn: u64, blocks: u64, upcoming: u64) -> Option<(usize, Hit)> {
         let (mut found, mut best) = (false, 0);
         for segment in &self.segments {
-            // A range that ends before it begins counts as found: the longer way decides then too.
-            found |= lbn.wrapping_sub(segment.start) < segment.end.wrapping_sub(segment.start);
+            found |= segment.may_have(lbn);
             best = best.max(segment.rank);
         }
         if found || self.is_near(lbn, upcoming) {
@@ -177,9 +182,7 @@ impl Segments {
     /// The segment that has all blocks of a read, if that is the one for it.
     #[inline]
     pub(crate) fn with_all(&self, lbn: u64, blocks: u64) -> Option<usize> {
-        // As above.
-        let mut all = self.segments.iter();
-        if !all.any(|one| lbn.wrapping_sub(one.start) < one.end.wrapping_sub(one.start)) {
+        if !self.segments.iter().any(|one| one.may_have(lbn)) {
             return None;
         }
         match self.for_read_there(lbn, blocks, 0) {

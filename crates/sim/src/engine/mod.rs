@@ -489,6 +489,7 @@ impl Engine {
         }
     }
 
+    /// The part of it that only touched queues need.
     fn run_queues(&mut self) -> Result<(), SimError> {
         while let Some(queue) = self.next_touched() {
             let queue = queue as usize;
@@ -844,6 +845,7 @@ impl Engine {
         self.dispatch()
     }
 
+    /// The part of it that only a plug with requests needs.
     fn hand_plug_over(&mut self) -> Result<(), SimError> {
         let reverses = self.rules.kernel.reverses_plugs();
         while let Some((queue, chain)) = self
