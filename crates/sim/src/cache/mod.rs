@@ -112,6 +112,8 @@ pub(crate) struct PageCache {
     pub(crate) progress: Vec<u64>,
     /// The page of each slot for which read-ahead was asked last, and one.
     pub(crate) asked: Vec<u64>,
+    /// The page that each slot waits, or waited, for until its thread goes on.
+    held: Vec<Option<u64>>,
     /// Windows of a slot that are to be read once the block numbers are there, the next one last.
     pub(crate) windows: BTreeMap<u32, Vec<Window>>,
     /// Slots that wait for the content of a page.
@@ -159,6 +161,7 @@ impl PageCache {
             old_readers: BTreeMap::new(),
             progress: vec![0; first_slot as usize],
             asked: vec![0; first_slot as usize],
+            held: vec![None; first_slot as usize],
             windows: BTreeMap::new(),
             waiting: Vec::new(),
             ready: VecDeque::new(),
@@ -254,6 +257,17 @@ impl PageCache {
 
     pub(crate) fn wait_for(&mut self, page: u64, slot: u32) {
         self.waiting.push((page, slot));
+        self.goes_on(slot);
+        self.pages.hold(page);
+        self.held[slot as usize] = Some(page);
+    }
+
+    /// The thread of the slot is at work.
+    #[inline]
+    pub(crate) fn goes_on(&mut self, slot: u32) {
+        if let Some(page) = self.held[slot as usize].take() {
+            self.pages.let_go(page);
+        }
     }
 
     /// The facts of the cache's own request in this slot.

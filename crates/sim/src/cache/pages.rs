@@ -34,7 +34,7 @@ struct Group {
     states: Box<[u8; GROUP as usize]>,
     present: u32,
     dirty: u32,
-    /// Pages that are being read or written.
+    /// Pages that are being read or written, and threads that want one of them next.
     busy: u32,
     /// Used since it was last looked at.
     is_used: bool,
@@ -148,6 +148,15 @@ impl Pages {
             false => PageState::UPTODATE,
         };
         group.busy -= 1;
+    }
+
+    /// A thread waits for the page: it stays until `let_go`.
+    pub(crate) fn hold(&mut self, page: u64) {
+        self.made(page).busy += 1;
+    }
+
+    pub(crate) fn let_go(&mut self, page: u64) {
+        self.made(page).busy -= 1;
     }
 
     /// The page has new content.

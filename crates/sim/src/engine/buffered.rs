@@ -111,6 +111,7 @@ impl Engine {
             let Some(cache) = &mut self.cache else {
                 return Ok(());
             };
+            cache.goes_on(slot);
             let page = cache.progress[slot as usize];
             if page == end {
                 cache.has_read(
@@ -454,6 +455,7 @@ impl Engine {
             let Some(cache) = &mut self.cache else {
                 return Ok(());
             };
+            cache.goes_on(slot);
             let page = cache.progress[slot as usize];
             if page == end {
                 break;

@@ -69,6 +69,30 @@ impl Events {
     }
 }
 
+/// A time in which only alarms ring that repeat themselves. They would hide a standstill.
+#[derive(Debug, Default)]
+pub(crate) struct Silence {
+    rings: u64,
+    /// Other events, and the time since when there were no more.
+    others: u64,
+    since_ns: u64,
+}
+
+impl Silence {
+    /// Longer than dirty pages grow old, and than a drive works for itself.
+    const LONG_NS: u64 = 24 * 3600 * 1_000_000_000;
+
+    /// Such alarms ring, the last of so many `events`. True if there has been nothing else for long.
+    pub(crate) fn lasts(&mut self, now_ns: u64, events: u64) -> bool {
+        self.rings += 1;
+        let others = events - self.rings;
+        if std::mem::replace(&mut self.others, others) != others {
+            self.since_ns = now_ns;
+        }
+        now_ns - self.since_ns > Self::LONG_NS
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,6 +114,18 @@ mod tests {
                 let expected = (0..sources).map(|source| (times[source], source)).min();
                 assert_eq!(Some(events.first()), expected);
             }
+        }
+    }
+    #[test]
+    fn silence_lasts_a_day_without_other_events() {
+        let (ring_ns, mut silence) = (5_000_000_000, Silence::default());
+        let rings = Silence::LONG_NS / ring_ns;
+        let mut events = 0;
+        for ring in 1..=2 * rings {
+            // Half way something else happens.
+            events += 1 + u64::from(ring == rings / 2);
+            let lasts = silence.lasts(ring * ring_ns, events);
+            assert_eq!(lasts, ring > rings / 2 + rings, "{ring}");
         }
     }
 }

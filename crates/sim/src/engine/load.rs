@@ -41,6 +41,13 @@ pub(crate) enum Alarm {
     Plug,
 }
 
+impl Alarm {
+    /// True if it rings again and again, whatever happens.
+    pub(crate) fn repeats(self) -> bool {
+        matches!(self, Alarm::Sample | Alarm::Flusher)
+    }
+}
+
 /// A request under way, or room for one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Slot {
@@ -428,6 +435,13 @@ impl Load {
 
     pub(crate) fn next_alarm_ns(&self) -> Option<u64> {
         self.alarms.peek().map(|Reverse((at_ns, ..))| *at_ns)
+    }
+
+    /// True if there is an alarm that does not ring in any case.
+    pub(crate) fn has_alarm(&self) -> bool {
+        self.alarms
+            .iter()
+            .any(|Reverse((.., alarm))| !alarm.repeats())
     }
 
     /// The alarm that is due now, if any.

@@ -36,7 +36,7 @@ use spindle_measure::{
 use spindle_workload::{Hold, Op, Workload};
 
 use self::bio::{Bio, Chain, Issuer, Manner, Owner};
-use self::events::{Events, NEVER};
+use self::events::{Events, NEVER, Silence};
 pub(crate) use self::fabric::{Fabric, Setup, StripeRules};
 use self::fabric::{Flushes, Piece, Superblock};
 use self::fair::{Fair, Who};
@@ -143,6 +143,10 @@ enum Postponed {
     Bio(usize, Bio),
     Flushed(usize, u32),
     LetIn(usize, Chain),
+    /// The thread that slept until this bio had a request sends what comes behind.
+    Behind(Chain),
+    /// The log of a file system is written.
+    Log,
 }
 
 /// md's thread, as the sender of bios; others have the number of the slot that they work for.
@@ -214,6 +218,7 @@ pub(crate) struct Engine {
     stop: Option<Arc<AtomicBool>>,
     progress: Option<Arc<Progress>>,
     counted: u64,
+    silence: Silence,
 }
 
 impl Engine {
@@ -293,6 +298,7 @@ impl Engine {
             stop: options.stop,
             progress: options.progress,
             counted: 0,
+            silence: Silence::default(),
             capacity,
             cache,
             journal,
@@ -349,8 +355,13 @@ impl Engine {
                 self.queues[queue].timer(self.now_ns);
                 self.touch(queue);
             } else if source == alarms {
+                let mut repeats = true;
                 while let Some(alarm) = self.load.ring(self.now_ns) {
+                    repeats &= alarm.repeats();
                     self.alarm(alarm)?;
+                }
+                if repeats && self.silence.lasts(self.now_ns, self.counted) {
+                    self.expect_alarm()?;
                 }
             } else {
                 self.work_on_rebuild()?;
@@ -359,6 +370,16 @@ impl Engine {
         }
         self.publish();
         Ok(())
+    }
+
+    /// Nothing has happened for long: an error if nothing will.
+    fn expect_alarm(&self) -> Result<(), SimError> {
+        match self.load.has_alarm() {
+            true => Ok(()),
+            false => Err(SimError::Standstill {
+                now_ns: self.now_ns,
+            }),
+        }
     }
 
     /// True if an event of a drive that finished nothing changes nothing else: its queue has nothing to hand over, and
@@ -491,6 +512,7 @@ impl Engine {
 
     /// The part of it that only touched queues need.
     fn run_queues(&mut self) -> Result<(), SimError> {
+        debug_assert!(self.started.is_empty(), "an interrupt does not run queues");
         while let Some(queue) = self.next_touched() {
             let queue = queue as usize;
             self.is_touched[queue] = false;
@@ -1033,9 +1055,10 @@ impl Engine {
     /// One call with the requests of the batch.
     #[inline]
     fn submit(&mut self) -> Result<(), SimError> {
-        let plugged = self.batch.len() > UNPLUGGED;
-        for at in 0..self.batch.len() {
-            let slot = self.batch[at];
+        // A request that is done at once brings a call of another thread.
+        let mut batch = std::mem::take(&mut self.batch);
+        let plugged = batch.len() > UNPLUGGED;
+        for (at, &slot) in batch.iter().enumerate() {
             self.sleeps = false;
             // The measured cases go through the page cache by `dd`, which looks at no clock.
             if !self.one_call_each || self.cache.is_none() {
@@ -1046,26 +1069,28 @@ impl Engine {
             } else {
                 self.issue(slot, plugged)?;
             }
-            if self.sleeps && self.hold_batch(at) {
+            if self.sleeps && self.hold_batch(slot, &batch[at + 1..]) {
                 break;
             }
             if !plugged {
                 self.unplug()?;
             }
         }
-        self.batch.clear();
+        batch.clear();
+        if self.batch.is_empty() {
+            self.batch = batch;
+        }
         self.pull_plug();
         self.unplug()
     }
 
-    /// True if the thread of the batch sleeps within its call, at this request: what it has to send yet follows when it
-    /// is awake.
-    fn hold_batch(&mut self, at: usize) -> bool {
-        let worker = self.load.slots[self.batch[at] as usize].worker as usize;
+    /// True if the thread sleeps within its call, at this request: what it has to send `yet` follows when it is awake.
+    fn hold_batch(&mut self, slot: u32, yet: &[u32]) -> bool {
+        let worker = self.load.slots[slot as usize].worker as usize;
         let of = &mut self.load.workers[worker];
         let sleeps = self.has_mirrors && !self.one_call_each && of.blocked > 0;
         if sleeps {
-            of.held.extend(&self.batch[at + 1..]);
+            of.held.extend(yet);
         }
         sleeps
     }
@@ -1146,6 +1171,8 @@ impl Engine {
             Postponed::Bio(queue, bio) => self.bio_handled(queue, &bio),
             Postponed::Flushed(queue, slot) => self.flush_handled(queue, slot),
             Postponed::LetIn(queue, chain) => self.let_in(queue, chain),
+            Postponed::Behind(chain) => self.send_behind(&chain),
+            Postponed::Log => self.log_done(),
         }
     }
 
@@ -1892,18 +1919,22 @@ impl Engine {
     }
 
     fn go_on_with_requests(&mut self, queue: usize) -> Result<(), SimError> {
-        while let Some(bio) = self.queues[queue].admitted() {
+        while let Some(chain) = self.queues[queue].admitted() {
             // Its request may be at the drive already.
             self.touch(queue);
-            let issuing = self.issuing_slot(bio);
-            let request = self.bios.get(bio).request;
-            self.send_behind(&Chain::of(bio, request))?;
+            let issuing = self.issuing_slot(chain.first);
+            let leaves_it = self.rules.reading_ns > 0 && self.in_interrupt;
+            if leaves_it {
+                self.postponed.push_back(Postponed::Behind(chain));
+            } else {
+                self.send_behind(&chain)?;
+            }
             if let Some(slot) = issuing
                 && self.sleeps_for_requests(slot)
             {
                 if let Some(worker) = self.wake(slot) {
                     // Its call returns, and the elevator goes on before the next one.
-                    if self.one_call_each {
+                    if self.one_call_each && !leaves_it {
                         self.dispatch()?;
                         self.touch(queue);
                     }
@@ -1914,7 +1945,7 @@ impl Engine {
                     }
                 }
             } else if !self.one_call_each {
-                let bio = *self.bios.get(bio);
+                let bio = *self.bios.get(chain.first);
                 self.go_on_in_thread(&bio)?;
             }
         }
@@ -2004,6 +2035,10 @@ impl Engine {
             return Ok(());
         }
         if at.stage == Stage::Log {
+            if self.rules.reading_ns > 0 {
+                self.postponed.push_back(Postponed::Log);
+                return Ok(());
+            }
             return self.log_done();
         }
         let worker = at.worker as usize;

@@ -164,8 +164,8 @@ pub(crate) struct Queue {
     waiters: Waiters,
     /// Those that were woken and have not run since.
     woken: VecDeque<Waiter>,
-    /// First bios of those that waited and have a request since.
-    admitted: Vec<u32>,
+    /// Bios that waited and have a request since.
+    admitted: Vec<Chain>,
     freed: u32,
     at_drive: u32,
     busy_since_ns: u64,
@@ -452,8 +452,8 @@ impl Queue {
         !self.admitted.is_empty()
     }
 
-    /// A bio that waited and has a request since; its issuer goes on.
-    pub(crate) fn admitted(&mut self) -> Option<u32> {
+    /// Bios that waited and have a request since; their issuer goes on.
+    pub(crate) fn admitted(&mut self) -> Option<Chain> {
         self.admitted.pop()
     }
 
@@ -1026,7 +1026,7 @@ impl Queue {
         tag: u32,
         bios: &mut Slab<Bio>,
     ) -> Result<(), SubmitError> {
-        self.admitted.push(chain.first);
+        self.admitted.push(chain);
         if self.merges_request(now_ns, chain, bios) {
             self.return_tag(tag);
             self.throttled_merged(&chain.request);

@@ -68,6 +68,8 @@ pub(crate) struct Work {
     pub(crate) rows: Rows,
     /// The blocks that it lacks may be read (`STRIPE_PREREAD_ACTIVE`).
     may_read: bool,
+    /// It may when it is the first of its row.
+    reads_next: bool,
     /// A write of all data of the row (`STRIPE_FULL_WRITE`), under way.
     full_write: bool,
     /// Its entry in a list; 0 if it is in none. `is_listed`: in that of md's thread.
@@ -406,6 +408,8 @@ impl Stripes {
                 }
             }
             if self.pending.front().is_none_or(|next| next.slot != slot) {
+                // The next one looks too, and lets its plug go if it sleeps.
+                self.has_freed |= !self.pending.is_empty();
                 return Some(slot);
             }
         }
@@ -507,8 +511,13 @@ impl Stripes {
         if self.heads[head as usize].first == work && self.joins_batch(work) {
             return;
         }
-        if may_read {
-            self.may_read(work);
+        match self.overlaps(head, work) {
+            true => {
+                self.work.get_mut(work).reads_next |= may_read;
+                self.unplug();
+            }
+            false if may_read => self.may_read(work),
+            false => {}
         }
         if self.heads[head as usize].first == work && self.work.get(work).stage == Step::New {
             match of.manner.plugged {
@@ -516,6 +525,12 @@ impl Stripes {
                 false => self.hand_in(work),
             }
         }
+    }
+
+    /// True if a write waits for one of the same blocks that has not been begun (`R5_Overlap`).
+    fn overlaps(&self, head: u32, id: u32) -> bool {
+        let first = self.heads[head as usize].first;
+        first != id && self.work.get(id).write && self.work.get(first).stage == Step::New
     }
 
     /// A thread without a plug has written to the row (`raid5_release_stripe`).
@@ -579,6 +594,7 @@ impl Stripes {
             write: of.manner.write,
             rows,
             may_read: false,
+            reads_next: false,
             full_write: false,
             entry: 0,
             is_listed: false,
@@ -1068,6 +1084,9 @@ impl Stripes {
                 other = work.next;
             } else {
                 self.list(work.next);
+            }
+            if work.next != NONE && self.work.get(work.next).reads_next {
+                self.may_read(work.next);
             }
             let mut part = at;
             while part != NONE {
