@@ -542,6 +542,18 @@ impl Fabric {
         self.pending[member] += 1;
     }
 
+    /// A member is flushed, if it is there: it counts as busy until `end_flush`, with the write of the superblock between
+    /// two flushes (`submit_flushes`, `md_super_write`).
+    pub(crate) fn begin_flush(&mut self, member: usize) -> bool {
+        let is_present = self.is_present(member as u32);
+        self.pending[member] += u32::from(is_present);
+        is_present
+    }
+
+    pub(crate) fn end_flush(&mut self, member: usize) {
+        self.pending[member] -= 1;
+    }
+
     /// A member that was chosen counts as busy (`sent`) until its bio is sent.
     pub(crate) fn sends_now(&mut self, member: usize) {
         self.pending[member] -= 1;

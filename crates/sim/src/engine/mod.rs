@@ -138,6 +138,14 @@ impl Readings {
     const START: u64 = 1;
 }
 
+/// A thread that wants the processor.
+#[derive(Debug, Clone, Copy)]
+enum Ready {
+    Worker(u32),
+    /// One that slept for a request of this queue, and may find one now.
+    Sleeper(u32),
+}
+
 /// Work that an interrupt leaves to threads.
 enum Postponed {
     Bio(usize, Bio),
@@ -194,7 +202,7 @@ pub(crate) struct Engine {
     /// Their threads, each as often as it has bios that wait for a request.
     asleep: Vec<u32>,
     /// Workers with free slots that have seen all completions of the moment next.
-    ready: VecDeque<u32>,
+    ready: VecDeque<Ready>,
     /// An interrupt is being dealt with.
     in_interrupt: bool,
     /// Work that interrupts leave to threads.
@@ -630,7 +638,9 @@ impl Engine {
             let bio = Bio::new(owner, issuer, at, blocks, manner);
             let id = self.bios.add(bio);
             let chain = Chain::of(id, bio.request);
-            if let Target::Array(fabric) = &mut self.target {
+            if let Target::Array(fabric) = &mut self.target
+                && owner != Owner::Superblock
+            {
                 fabric.sent(queue);
             }
             at += u64::from(blocks);
@@ -767,9 +777,8 @@ impl Engine {
 
     #[inline(always)]
     fn enqueue(&mut self, queue: usize, chain: Chain, plugged: bool) -> Result<(), SimError> {
-        if !plugged {
-            let is_started = !self.queues[queue].has_elevator();
-            self.read_clock(Readings::REQUEST + u64::from(is_started) * Readings::START)?;
+        if !plugged && self.queues[queue].has_free(0) {
+            self.read_clock(self.readings_of_request(queue))?;
         }
         self.catch_up(queue);
         let waits = self.queues[queue]
@@ -786,6 +795,12 @@ impl Engine {
         }
         self.touch(queue);
         Ok(())
+    }
+
+    /// Readings of the clock for a request that goes to the queue at once.
+    fn readings_of_request(&self, queue: usize) -> u64 {
+        let is_started = !self.queues[queue].has_elevator();
+        Readings::REQUEST + u64::from(is_started) * Readings::START
     }
 
     /// A bio has a request: what its sender has to send besides follows, unless it sleeps for another one.
@@ -1107,7 +1122,14 @@ impl Engine {
     /// Workers that have seen all completions of this moment hand over their next requests.
     #[inline]
     fn fill_ready(&mut self) -> Result<(), SimError> {
-        while let Some(worker) = self.ready.pop_front() {
+        while let Some(ready) = self.ready.pop_front() {
+            let worker = match ready {
+                Ready::Worker(worker) => worker,
+                Ready::Sleeper(queue) => {
+                    self.look_for_request(queue as usize)?;
+                    continue;
+                }
+            };
             self.load.workers[worker as usize].is_ready = false;
             if self.rules.reading_ns > 0 {
                 self.go_on(worker as usize)?;
@@ -1161,7 +1183,7 @@ impl Engine {
     /// A thread is to run when the processor is free.
     fn make_ready(&mut self, worker: usize) {
         if !std::mem::replace(&mut self.load.workers[worker].is_ready, true) {
-            self.ready.push_back(worker as u32);
+            self.ready.push_back(Ready::Worker(worker as u32));
         }
     }
 
@@ -1555,6 +1577,7 @@ impl Engine {
             )?;
             return Ok(());
         }
+        fabric.end_flush(queue);
         fabric.superblock.left -= 1;
         if fabric.superblock.left > 0 {
             return Ok(());
@@ -1893,6 +1916,11 @@ impl Engine {
                 // The thread that waits for the completion was woken before those that wait for a request.
                 match &mut self.io_threads {
                     Some(threads) => threads.freed.push_back(queue as u32),
+                    None if self.rules.reading_ns > 0 && self.rules.kernel.multi_queue() => {
+                        for _ in 0..self.queues[queue].wakes() {
+                            self.ready.push_back(Ready::Sleeper(queue as u32));
+                        }
+                    }
                     None => self.free(queue, &request)?,
                 }
                 Ok(())
@@ -1907,6 +1935,19 @@ impl Engine {
             .freed(self.now_ns, request, &mut self.bios)
             .map_err(|error| self.refused(queue, error))?;
         self.go_on_admitted(queue)
+    }
+
+    /// A thread that was woken takes a free request, or sleeps again.
+    fn look_for_request(&mut self, queue: usize) -> Result<(), SimError> {
+        self.touch(queue);
+        if self.queues[queue].has_free(0) {
+            self.read_clock(self.readings_of_request(queue))?;
+        }
+        self.queues[queue]
+            .next_woken(self.now_ns, &mut self.bios)
+            .map_err(|error| self.refused(queue, error))?;
+        self.go_on_admitted(queue)?;
+        self.unplug()
     }
 
     /// Threads that slept until their bio had a request go on, if there are any.
@@ -1938,7 +1979,7 @@ impl Engine {
                         self.dispatch()?;
                         self.touch(queue);
                     }
-                    if self.rules.reading_ns > 0 && self.io_threads.is_none() {
+                    if leaves_it && self.io_threads.is_none() {
                         self.make_ready(worker);
                     } else {
                         self.go_on(worker)?;
@@ -1954,7 +1995,9 @@ impl Engine {
 
     #[inline(always)]
     fn bio_done(&mut self, queue: usize, bio: &Bio) -> Result<(), SimError> {
-        if let Target::Array(fabric) = &mut self.target {
+        if let Target::Array(fabric) = &mut self.target
+            && bio.owner != Owner::Superblock
+        {
             fabric.done(queue, bio.request.end());
         }
         match bio.owner {
@@ -1972,7 +2015,7 @@ impl Engine {
     fn flush_handled(&mut self, queue: usize, slot: u32) -> Result<(), SimError> {
         match slot {
             Superblock::SLOT => self.superblock_step(queue, false),
-            Flushes::SLOT => self.member_flushed(),
+            Flushes::SLOT => self.member_flushed(queue),
             slot => self.part_done(slot),
         }
     }
@@ -2203,7 +2246,7 @@ impl Engine {
             return self.fill(worker);
         }
         if !std::mem::replace(&mut self.load.workers[worker].is_ready, true) {
-            self.ready.push_back(worker as u32);
+            self.ready.push_back(Ready::Worker(worker as u32));
         }
         Ok(())
     }
@@ -2231,10 +2274,11 @@ impl Engine {
     }
 
     /// A member has been flushed for md.
-    fn member_flushed(&mut self) -> Result<(), SimError> {
+    fn member_flushed(&mut self, queue: usize) -> Result<(), SimError> {
         let Target::Array(fabric) = &mut self.target else {
             return Ok(());
         };
+        fabric.end_flush(queue);
         fabric.flushes.left -= 1;
         if fabric.flushes.left > 0 {
             return Ok(());
@@ -2257,9 +2301,9 @@ impl Engine {
     fn flush_drives(&mut self, slot: u32) -> u32 {
         let mut drives = 0;
         for queue in 0..self.queues.len() {
-            let present = match &self.target {
+            let present = match &mut self.target {
                 Target::Drive { .. } => true,
-                Target::Array(fabric) => fabric.is_present(queue as u32),
+                Target::Array(fabric) => fabric.begin_flush(queue),
             };
             if present {
                 self.queues[queue].flush(slot);

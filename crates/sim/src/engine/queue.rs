@@ -969,17 +969,20 @@ impl Queue {
         Ok(())
     }
 
-    /// As `freed`, where the threads that are woken run one after another (`next_woken`): each takes what it finds.
-    pub(crate) fn wakes(&mut self) {
+    /// As `freed`, where the threads that are woken run one after another (`next_woken`): each takes what it finds. Their
+    /// number.
+    pub(crate) fn wakes(&mut self) -> u32 {
         let Some(list) = self.next_woken_list() else {
-            return;
+            return 0;
         };
-        for _ in 0..self.limits.wake_batch {
-            let Some(waiter) = self.waiters.take(list) else {
-                break;
-            };
+        let mut woken = 0;
+        while woken < self.limits.wake_batch
+            && let Some(waiter) = self.waiters.take(list)
+        {
             self.woken.push_back(waiter);
+            woken += 1;
         }
+        woken
     }
 
     /// A request is free: the list of which threads are woken, if it makes a batch full.

@@ -41,13 +41,13 @@ class SimulatorRunner:
             raise NotModelled("one load after another")
         machine = _core.Machine.parse(machine_text(case), case.name)
         workload = _core.Workload.parse(workload_text(case), case.name, case.name)
-        places = [load.offsets() for load in reversed(case.loads)]
+        places = [load.offsets() for load in case.loads]
         simulation = _core.Simulation(
             machine, workload, trace=True, places=places, one_call_each=True, first_tick_ns=_first_tick_ns(case)
         )
         trace = b"".join(iter_pieces(simulation)).decode()
         run = read_figures(simulation.figures()).run
-        streams = list(reversed(run.streams)) if case.measured.loads else []
+        streams = list(run.streams) if case.measured.loads else []
         loads = [_load(load, stream) for load, stream in zip(case.loads, streams, strict=bool(streams))]
         elapsed_ns = run.elapsed_ns
         if any(load.is_buffered for load in case.loads):
@@ -92,7 +92,7 @@ def _first_tick_ns(case: Case) -> int:
 def machine_text(case: Case) -> str:
     """Return the machine of a case as a machine file."""
     lines = ["[host]", f"memory = '{case.memory}iB'", f"copy_rate = '{COPY_RATE}'"]
-    if len(case.loads) == 1:
+    if True:
         # Which of several loads has the processor is not modelled.
         lines += [f"clock_reading = '{CLOCK_READING_NS}ns'"]
     lines += ["[queue]", f"scheduler = '{case.scheduler}'", f"max_request = '{case.max_request_kib}KiB'"]
@@ -118,7 +118,7 @@ def machine_text(case: Case) -> str:
 def workload_text(case: Case) -> str:
     """Return the loads of a case as a workload file, the second one first: its process was the first to submit."""
     lines = ["seconds = 'none'", f"requests = {sum(load.count for load in case.loads)}"]
-    for index, load in reversed(list(enumerate(case.loads))):
+    for index, load in list(enumerate(case.loads)):
         lines += ["[[stream]]", f"name = 'load{index + 1}'", f"size = {load.size_bytes}", f"depth = {load.depth}"]
         lines += ["pattern = 'sequential'", f"write_fraction = {int(load.write)}", f"stop_requests = {load.count}"]
         lines += [f"priority = '{load.priority}'"] if load.priority else []
