@@ -47,7 +47,7 @@ class SimulatorRunner:
         )
         trace = b"".join(iter_pieces(simulation)).decode()
         run = read_figures(simulation.figures()).run
-        streams = list(run.streams) if case.measured.loads else []
+        streams = run.streams if case.measured.loads else []
         loads = [_load(load, stream) for load, stream in zip(case.loads, streams, strict=bool(streams))]
         elapsed_ns = run.elapsed_ns
         if any(load.is_buffered for load in case.loads):
@@ -92,9 +92,7 @@ def _first_tick_ns(case: Case) -> int:
 def machine_text(case: Case) -> str:
     """Return the machine of a case as a machine file."""
     lines = ["[host]", f"memory = '{case.memory}iB'", f"copy_rate = '{COPY_RATE}'"]
-    if True:
-        # Which of several loads has the processor is not modelled.
-        lines += [f"clock_reading = '{CLOCK_READING_NS}ns'"]
+    lines += [f"clock_reading = '{CLOCK_READING_NS}ns'"]
     lines += ["[queue]", f"scheduler = '{case.scheduler}'", f"max_request = '{case.max_request_kib}KiB'"]
     if case.read_ahead_kib not in ("", "default"):
         lines += [f"read_ahead = '{case.read_ahead_kib}KiB'"]
@@ -116,10 +114,10 @@ def machine_text(case: Case) -> str:
 
 
 def workload_text(case: Case) -> str:
-    """Return the loads of a case as a workload file, the second one first: its process was the first to submit."""
+    """Return the loads of a case as a workload file."""
     lines = ["seconds = 'none'", f"requests = {sum(load.count for load in case.loads)}"]
-    for index, load in list(enumerate(case.loads)):
-        lines += ["[[stream]]", f"name = 'load{index + 1}'", f"size = {load.size_bytes}", f"depth = {load.depth}"]
+    for number, load in enumerate(case.loads, 1):
+        lines += ["[[stream]]", f"name = 'load{number}'", f"size = {load.size_bytes}", f"depth = {load.depth}"]
         lines += ["pattern = 'sequential'", f"write_fraction = {int(load.write)}", f"stop_requests = {load.count}"]
         lines += [f"priority = '{load.priority}'"] if load.priority else []
         if load.is_buffered:
