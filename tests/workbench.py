@@ -34,6 +34,11 @@ def no_new_loops() -> Iterator[None]:
         yield
 
 
+def disk_sequence(device: str) -> str:
+    """A number that no other disk has or had, also of the same name."""
+    return Path("/sys/class/block", Path(device).name, "diskseq").read_text()
+
+
 def mounted_devices() -> set[str]:
     """Devices that are mounted now. (A text has /dev/loop1 within /dev/loop15.)"""
     return {line.split()[0] for line in Path("/proc/mounts").read_text().splitlines()}
@@ -46,6 +51,8 @@ class Workbench:
         self.folder = folder
         self.undo = ExitStack()
         self._count = 0
+        self._set_up: dict[str, str] = {}
+        """Loop device -> what tells the present use of its name from others: a test that ends detaches no other's."""
 
     def new_path(self, stem: str) -> Path:
         self._count += 1
@@ -81,10 +88,10 @@ class Workbench:
         """
         backing = backing or self.image(size)
         device = self.run(*NEW_LOOP, *options, str(backing)).strip()
-        self.undo.callback(self.run, *DETACH_LOOP, device, check=False)
+        self._set_up[device] = disk_sequence(device)
         queue = Queue(Path(device).name)
         queue.drop_elevator()
-        self.undo.callback(queue.put_back, queue.settings())
+        self.undo.callback(self._detach, device, queue, queue.settings())
         return device
 
     def exchange(self, device: str, backing: Path | str) -> None:
@@ -92,6 +99,15 @@ class Workbench:
         with no_new_loops():
             self.run("losetup", "--detach", device)
             self.run("losetup", device, backing)
+            self._set_up[device] = disk_sequence(device)
+
+    def _detach(self, device: str, queue: Queue, settings: dict[str, str]) -> None:
+        with no_new_loops():
+            is_attached = Path("/sys/block", Path(device).name, "loop").exists()
+            if is_attached and disk_sequence(device) != self._set_up[device]:
+                return  # by another test
+            queue.put_back(settings)
+            self.run("losetup", "--detach", device, check=False)
 
     def mount(self, device: str | Path, *options: str) -> Path:
         point = self.new_path("mnt")

@@ -1,7 +1,10 @@
 //! A number of requests or bytes that several workers use up together, exactly.
 
-use spindle_measure::EndedBy;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+
+use spindle_measure::EndedBy;
+
+use crate::shared::{Shared, StreamShared};
 
 /// The rest of a budget that all workers share.
 #[derive(Debug)]
@@ -66,7 +69,8 @@ impl Share {
         if self.held < cost {
             let chunk =
                 (budget.left.load(Relaxed) / (budget.workers * 8)).min(budget.largest_chunk);
-            let wanted = chunk.max(cost - self.held);
+            // For whole requests, if all cost the same: each thread with a part of one would issue one too many.
+            let wanted = (chunk - chunk % cost.max(1)).max(cost - self.held);
             let before = budget.left.fetch_sub(wanted, Relaxed);
             let granted = before.clamp(0, wanted);
             if granted < wanted {
@@ -90,6 +94,82 @@ impl Share {
     /// True if this worker can take nothing any more.
     pub(crate) fn is_spent(&self, budget: &Budget) -> bool {
         self.held <= 0 && budget.is_empty()
+    }
+}
+
+/// The budgets that bound one thread, with its share of each.
+#[derive(Debug)]
+pub(crate) struct Purse<'a> {
+    /// With the reason that their exhaustion gives, and true if it is the whole run's.
+    budgets: Vec<(&'a Budget, Share, bool, EndedBy)>,
+}
+
+impl<'a> Purse<'a> {
+    pub(crate) fn new(
+        run: &'a Shared,
+        stream: &'a StreamShared,
+        passes: Option<&'a PassBudget>,
+    ) -> Purse<'a> {
+        let passes = passes.map(|passes| (&passes.budget, false, passes.ended_by()));
+        let bounds = [
+            (stream.requests.as_ref(), false, EndedBy::Requests),
+            (stream.bytes.as_ref(), false, EndedBy::Bytes),
+            (run.requests.as_ref(), true, EndedBy::Requests),
+            (run.bytes.as_ref(), true, EndedBy::Bytes),
+        ];
+        let bounds = bounds.map(|(budget, of_run, reason)| Some((budget?, of_run, reason)));
+        let given = std::iter::once(passes).chain(bounds).flatten();
+        let budgets =
+            given.map(|(budget, of_run, reason)| (budget, Share::default(), of_run, reason));
+        Purse {
+            budgets: budgets.collect(),
+        }
+    }
+
+    pub(crate) fn is_limited(&self) -> bool {
+        !self.budgets.is_empty()
+    }
+
+    /// Takes what a request of `len` bytes costs from every budget; false: one is used up, and nothing is taken.
+    #[inline]
+    pub(crate) fn pay(&mut self, len: u32) -> bool {
+        for index in 0..self.budgets.len() {
+            let (budget, share, _, reason) = &mut self.budgets[index];
+            if !share.take(budget, cost(reason, 1, i64::from(len))) {
+                for (_, share, _, reason) in &mut self.budgets[..index] {
+                    share.refund(cost(reason, 1, i64::from(len)));
+                }
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Takes back the cost of requests that ended in the ramp.
+    pub(crate) fn refund(&mut self, requests: i64, bytes: i64) {
+        for (_, share, _, reason) in &mut self.budgets {
+            share.refund(cost(reason, requests, bytes));
+        }
+    }
+
+    /// The first budget that is used up for this thread: true if it is the whole run's, and the reason.
+    pub(crate) fn spent(&self) -> Option<(bool, EndedBy)> {
+        let mut spent = self
+            .budgets
+            .iter()
+            .filter(|(budget, share, ..)| share.is_spent(budget));
+        spent
+            .next()
+            .map(|(_, _, of_run, reason)| (*of_run, reason.clone()))
+    }
+}
+
+/// Cost of a request in a budget of requests or of bytes.
+fn cost(reason: &EndedBy, requests: i64, bytes: i64) -> i64 {
+    if *reason == EndedBy::Requests {
+        requests
+    } else {
+        bytes
     }
 }
 

@@ -15,6 +15,19 @@ pub(crate) struct Feed {
     /// Open loop: intended starts after `origin`, the stream's start.
     arrivals: Option<Arrivals>,
     origin: u64,
+    /// Drawn by a thread that could not pay for it: the next one.
+    unpaid: Option<(u64, Request)>,
+}
+
+/// The answer of a source that is asked for a request.
+#[derive(Debug)]
+pub(crate) enum Drawn {
+    /// With the time it is due, ns; 0 in a closed loop: at once.
+    Request(u64, Request),
+    /// There is one, but the thread cannot pay for it. It stays the next one, for any thread: of a stream that threads
+    /// share, each request must be somebody's.
+    Unpaid,
+    Ended,
 }
 
 /// A feed as one thread sees it.
@@ -33,6 +46,7 @@ pub(crate) struct NameFeed {
     names: NameStream,
     arrivals: Option<Arrivals>,
     origin: u64,
+    unpaid: Option<(u64, Request)>,
 }
 
 impl NameFeed {
@@ -41,10 +55,14 @@ impl NameFeed {
             names,
             arrivals,
             origin,
+            unpaid: None,
         }
     }
 
     fn next(&mut self) -> Option<(u64, Request)> {
+        if let Some(unpaid) = self.unpaid.take() {
+            return Some(unpaid);
+        }
         let request = self.names.next_request()?;
         let due = match &mut self.arrivals {
             None => 0,
@@ -52,6 +70,27 @@ impl NameFeed {
         };
         Some((due, request))
     }
+
+    fn next_paid(&mut self, pay: impl FnOnce(u32) -> bool) -> Drawn {
+        match self.next() {
+            None => Drawn::Ended,
+            Some(next) => paid(next, pay, &mut self.unpaid),
+        }
+    }
+}
+
+/// The request, or the place where it waits for a thread that can pay for it.
+fn paid(
+    next: (u64, Request),
+    pay: impl FnOnce(u32) -> bool,
+    unpaid: &mut Option<(u64, Request)>,
+) -> Drawn {
+    let (due, request) = next;
+    if pay(request.len) {
+        return Drawn::Request(due, request);
+    }
+    *unpaid = Some(next);
+    Drawn::Unpaid
 }
 
 impl Feed {
@@ -60,16 +99,25 @@ impl Feed {
             requests,
             arrivals,
             origin,
+            unpaid: None,
         }
     }
 
     #[inline(always)]
     fn next(&mut self) -> (u64, Request) {
+        if let Some(unpaid) = self.unpaid.take() {
+            return unpaid;
+        }
         let due = match &mut self.arrivals {
             None => 0,
             Some(arrivals) => self.origin + arrivals.next_ns(),
         };
         (due, self.requests.next_request())
+    }
+
+    fn next_paid(&mut self, pay: impl FnOnce(u32) -> bool) -> Drawn {
+        let next = self.next();
+        paid(next, pay, &mut self.unpaid)
     }
 }
 
@@ -100,6 +148,16 @@ impl Source {
         match self {
             Source::Names(feed) => lock(feed).next(),
             _ => Some(self.next()),
+        }
+    }
+
+    /// The next request, if it can be paid for: drawn and paid as one, so that threads pay in the order of the requests.
+    #[inline]
+    pub(crate) fn next_paid(&mut self, pay: impl FnOnce(u32) -> bool) -> Drawn {
+        match self {
+            Source::Own(feed) => feed.next_paid(pay),
+            Source::Shared(feed) => lock(feed).next_paid(pay),
+            Source::Names(feed) => lock(feed).next_paid(pay),
         }
     }
 

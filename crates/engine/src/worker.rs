@@ -11,9 +11,9 @@ use spindle_measure::{EndedBy, OpKind};
 use spindle_workload::{Hold, Request};
 
 use crate::backend::{Backend, Errno, Wait};
-use crate::budget::{Budget, PassBudget, Share, Unit};
+use crate::budget::{PassBudget, Purse};
 use crate::clock::{Clock, sleep_ns};
-use crate::feed::Source;
+use crate::feed::{Drawn, Source};
 use crate::shared::{Shared, StreamShared, WorkerCell};
 use crate::slots::{Core, Failure};
 use crate::snapshot::Snapshot;
@@ -76,14 +76,11 @@ pub(crate) struct Worker<'a, B: Backend> {
     target: &'a Target,
     clock: Clock,
     source: Source,
-    /// A request that is drawn but not yet due, with its time.
+    /// A request that is drawn and paid for but not yet due, with its time.
     pending: Option<(u64, Request)>,
     /// A free slot is always filled at once.
     simple: bool,
-    limited: bool,
-    passes: Option<&'a PassBudget>,
-    pass_share: Share,
-    shares: [Share; 4],
+    purse: Purse<'a>,
     issuing: bool,
     /// The stream's time was over.
     timed_out: bool,
@@ -113,15 +110,11 @@ impl<'a, B: Backend> Worker<'a, B> {
     ) -> Self {
         backend.begin(clock);
         let stream = &shared.streams[orders.stream];
-        let limited = stream.requests.is_some()
-            || stream.bytes.is_some()
-            || shared.requests.is_some()
-            || shared.bytes.is_some()
-            || passes.is_some();
+        let purse = Purse::new(shared, stream, passes);
         Worker {
             simple: !(orders.open
                 || stream.pace.is_some()
-                || limited
+                || purse.is_limited()
                 || core.thinks()
                 || source.ends()),
             backend,
@@ -134,10 +127,7 @@ impl<'a, B: Backend> Worker<'a, B> {
             clock,
             source,
             pending: None,
-            limited,
-            passes,
-            pass_share: Share::default(),
-            shares: Default::default(),
+            purse,
             issuing: true,
             timed_out: false,
             inflight: 0,
@@ -268,34 +258,24 @@ impl<'a, B: Backend> Worker<'a, B> {
         while let Some(index) = self.core.free.last() {
             let (due, request) = match self.pending.take() {
                 Some(pending) => pending,
-                None => {
-                    // Before the drawing: of a stream that threads share, each request of a pass must be somebody's.
-                    if !self.pay_pass(Unit::Requests, 1) {
+                None => match self.draw(now) {
+                    Drawn::Request(due, request) => (due, request),
+                    Drawn::Unpaid => {
                         self.end_or_wait(now);
                         break;
                     }
-                    match self.draw(now) {
-                        Some(drawn) => drawn,
-                        None => {
-                            self.end_of_names(now);
-                            return now;
-                        }
+                    Drawn::Ended => {
+                        self.end_of_names(now);
+                        return now;
                     }
-                }
+                },
             };
             if due > now {
                 self.pending = Some((due, request));
                 self.next_event = self.next_event.min(due);
                 break;
             }
-            let in_ramp = self.limited && now < self.orders.ramp_end;
-            if self.limited && !self.pay(request.len) {
-                if in_ramp {
-                    self.pending = Some((due, request));
-                }
-                self.end_or_wait(now);
-                break;
-            }
+            let in_ramp = self.purse.is_limited() && now < self.orders.ramp_end;
             self.core.free.take();
             let call = if self.orders.open {
                 self.core.place_due(index, request, in_ramp, due)
@@ -332,12 +312,17 @@ impl<'a, B: Backend> Worker<'a, B> {
     }
 
     #[inline]
-    fn draw(&mut self, now: u64) -> Option<(u64, Request)> {
-        let (due, request) = self.source.next_if_any()?;
-        Some(match &self.stream.pace {
-            None => (due, request),
-            Some(pace) => (pace.claim(request.len, now), request),
-        })
+    fn draw(&mut self, now: u64) -> Drawn {
+        let purse = &mut self.purse;
+        match (
+            self.source.next_paid(|len| purse.pay(len)),
+            &self.stream.pace,
+        ) {
+            (Drawn::Request(_, request), Some(pace)) => {
+                Drawn::Request(pace.claim(request.len, now), request)
+            }
+            (drawn, _) => drawn,
+        }
     }
 
     /// Makes one call to the kernel and takes the completions. `None`: the core was taken away.
@@ -407,8 +392,9 @@ impl<'a, B: Backend> Worker<'a, B> {
             self.core.pushed.push(index);
         }
         self.take_failure(false);
-        if self.core.refund.0 > 0 {
-            self.take_refund();
+        let (requests, bytes) = std::mem::take(&mut self.core.refund);
+        if requests > 0 {
+            self.purse.refund(requests, bytes);
         }
     }
 
@@ -482,7 +468,7 @@ impl<'a, B: Backend> Worker<'a, B> {
             } else if now >= self.orders.end {
                 self.timed_out = true;
                 self.stop_issuing(now);
-            } else if self.limited && now >= self.orders.ramp_end && self.spent().is_some() {
+            } else if now >= self.orders.ramp_end && self.spent().is_some() {
                 self.end_of_budget(now);
             }
         }
@@ -545,83 +531,12 @@ impl<'a, B: Backend> Worker<'a, B> {
         }
     }
 
-    /// The budgets that bound this worker, with the reason that their exhaustion gives.
-    fn budgets(&self) -> [(Option<&'a Budget>, bool, EndedBy); 4] {
-        [
-            (self.stream.requests.as_ref(), false, EndedBy::Requests),
-            (self.stream.bytes.as_ref(), false, EndedBy::Bytes),
-            (self.shared.requests.as_ref(), true, EndedBy::Requests),
-            (self.shared.bytes.as_ref(), true, EndedBy::Bytes),
-        ]
-    }
-
-    /// Takes what the request costs from every budget; false: one is used up, and nothing is taken.
-    fn pay(&mut self, len: u32) -> bool {
-        if !self.pay_pass(Unit::Bytes, i64::from(len)) {
-            return false;
-        }
-        let budgets = self.budgets();
-        for (index, (budget, _, reason)) in budgets.iter().enumerate() {
-            let Some(budget) = budget else { continue };
-            if !self.shares[index].take(budget, cost(reason, 1, i64::from(len))) {
-                for (share, (budget, _, reason)) in self.shares.iter_mut().zip(&budgets).take(index)
-                {
-                    if budget.is_some() {
-                        share.refund(cost(reason, 1, i64::from(len)));
-                    }
-                }
-                if self.passes.is_some_and(|passes| passes.unit == Unit::Bytes) {
-                    self.pass_share.refund(i64::from(len));
-                }
-                return false;
-            }
-        }
-        true
-    }
-
-    /// Takes what a request costs its passes, if they are counted so; false: they are used up.
-    #[inline]
-    fn pay_pass(&mut self, unit: Unit, cost: i64) -> bool {
-        match self.passes {
-            Some(passes) if passes.unit == unit => self.pass_share.take(&passes.budget, cost),
-            _ => true,
-        }
-    }
-
-    /// Takes back the cost of requests that ended in the ramp.
-    fn take_refund(&mut self) {
-        let (requests, bytes) = std::mem::take(&mut self.core.refund);
-        match self.passes.map(|passes| passes.unit) {
-            Some(Unit::Requests) => self.pass_share.refund(requests),
-            Some(Unit::Bytes) => self.pass_share.refund(bytes),
-            None => {}
-        }
-        let budgets = self.budgets();
-        for (share, (budget, _, reason)) in self.shares.iter_mut().zip(&budgets) {
-            if budget.is_some() {
-                share.refund(cost(reason, requests, bytes));
-            }
-        }
-    }
-
-    /// The budget that is used up for this worker, and true if it is the whole run's.
+    /// The budget that is used up for this worker, and true if it is the whole run's. What is paid for is still issued.
     fn spent(&self) -> Option<(bool, EndedBy)> {
-        if let Some(passes) = self.passes
-            && self.pending.is_none()
-            && self.pass_share.is_spent(&passes.budget)
-        {
-            return Some((false, passes.ended_by()));
+        match self.pending {
+            Some(_) => None,
+            None => self.purse.spent(),
         }
-        let budgets = self.budgets();
-        let mut spent =
-            self.shares
-                .iter()
-                .zip(budgets)
-                .filter_map(|(share, (budget, whole_run, reason))| {
-                    let budget = budget?;
-                    share.is_spent(budget).then_some((whole_run, reason))
-                });
-        spent.next()
     }
 
     /// True if this worker issues nothing more.
@@ -725,15 +640,6 @@ impl<'a, B: Backend> Worker<'a, B> {
             self.take_failure(true);
         }
         true
-    }
-}
-
-/// Cost of a request in a budget of requests or of bytes.
-fn cost(reason: &EndedBy, requests: i64, bytes: i64) -> i64 {
-    if *reason == EndedBy::Requests {
-        requests
-    } else {
-        bytes
     }
 }
 

@@ -91,6 +91,33 @@ fn bytes_end_a_run_within_a_request_a_worker() {
 }
 
 #[test]
+fn bytes_of_the_length_of_a_file_take_every_block_of_it() {
+    for engine in BOTH {
+        for round in 0..60 {
+            let scratch = Scratch::new(512 << 10);
+            let mut writes = stream("writes");
+            writes.mix = Mix {
+                write: 1.0,
+                ..Mix::READS
+            };
+            writes.pattern = Pattern::Sequential;
+            writes.content = Content::Zero;
+            writes.depth = 8;
+            let mut load = workload(vec![writes]);
+            load.end = End {
+                bytes: Some(512 << 10),
+                ..End::default()
+            };
+            let figures = run_with(&load, &scratch, options(engine));
+            assert_eq!(figures.streams[0].total_bytes, 512 << 10);
+            let now = std::fs::read(&scratch.path).unwrap();
+            let left = now.iter().position(|byte| *byte != 0);
+            assert_eq!(left, None, "{engine:?}, round {round}");
+        }
+    }
+}
+
+#[test]
 fn a_stream_may_end_before_the_run() {
     let scratch = Scratch::new(4 << 20);
     let mut short = stream("short");
