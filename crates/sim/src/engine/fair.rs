@@ -1,4 +1,4 @@
-//! Which of two threads has the processor: the load's, or md's, if all that takes time is that threads read the clock.
+//! Which thread has the processor, the load's or md's, if all that takes time is that threads read the clock.
 //!
 //! Linux 6.1 `kernel/sched/fair.c` (`place_entity`, `check_preempt_wakeup`, `check_preempt_tick`, `update_min_vruntime`) on
 //! one processor, below a clock that counts timer ticks (`sched_clock` of `kernel/sched/clock.c`): a thread pays for a whole
@@ -8,34 +8,134 @@
 const TICK_NS: u64 = 4_000_000;
 /// A thread that slept is put at most so far before the others (half of `sysctl_sched_latency`).
 const CREDIT_NS: i64 = 3_000_000;
+/// The time in which each thread has its turn, and the least turn (`sysctl_sched_latency`,
+/// `sysctl_sched_min_granularity`).
+const LATENCY_NS: i64 = 2 * CREDIT_NS;
+const LEAST_SLICE_NS: i64 = 750_000;
 /// A thread that wakes takes the processor from one that is further ahead than this (`sysctl_sched_wakeup_granularity`).
 const GRANULARITY_NS: i64 = 1_000_000;
 
 /// A thread that wants the processor, or sleeps.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Thread {
     /// Time that it has had (`vruntime`).
     had_ns: i64,
     runs: bool,
 }
 
-/// The two threads.
+/// Which of the load's threads has the processor, of those that want it.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    threads: Vec<Thread>,
+    current: Option<usize>,
+    /// `min_vruntime`.
+    least_ns: i64,
+    next_tick_ns: u64,
+    /// The current one is to give way where it may (`TIF_NEED_RESCHED`).
+    is_called: bool,
+}
+
+impl Turns {
+    /// The threads have been started one after another and have not run yet (`START_DEBIT`: each is put behind the others
+    /// by its share of the latency, `sched_vslice`). The first tick comes at `first_tick_ns`.
+    pub(crate) fn new(threads: usize, first_tick_ns: u64) -> Turns {
+        let started = |before: usize| Thread {
+            had_ns: (LATENCY_NS / (before as i64 + 2)).max(LEAST_SLICE_NS),
+            runs: true,
+        };
+        Turns::of((0..threads).map(started).collect(), None, first_tick_ns)
+    }
+
+    fn of(threads: Vec<Thread>, current: Option<usize>, first_tick_ns: u64) -> Turns {
+        Turns {
+            threads,
+            current,
+            least_ns: 0,
+            next_tick_ns: first_tick_ns,
+            is_called: false,
+        }
+    }
+
+    /// Time has passed; the current thread pays for the ticks.
+    pub(crate) fn spent(&mut self, from_ns: u64, until_ns: u64) {
+        while self.next_tick_ns <= until_ns {
+            if self.next_tick_ns > from_ns
+                && let Some(current) = self.current
+            {
+                self.threads[current].had_ns += TICK_NS as i64;
+                self.note_least();
+                self.is_called |= self.threads.iter().filter(|thread| thread.runs).count() > 1;
+            }
+            self.next_tick_ns += TICK_NS;
+        }
+    }
+
+    fn least(&self) -> Option<i64> {
+        let running = self.threads.iter().filter(|thread| thread.runs);
+        running.map(|thread| thread.had_ns).min()
+    }
+
+    fn note_least(&mut self) {
+        if let Some(least_ns) = self.least() {
+            self.least_ns = self.least_ns.max(least_ns);
+        }
+    }
+
+    /// A thread wakes. If the current one is far enough ahead, it is to give way.
+    pub(crate) fn wake(&mut self, thread: usize) {
+        let placed_ns = self.least_ns - CREDIT_NS;
+        let of = &mut self.threads[thread];
+        if std::mem::replace(&mut of.runs, true) {
+            return;
+        }
+        of.had_ns = of.had_ns.max(placed_ns);
+        let had_ns = of.had_ns;
+        let current = self.current.map(|current| self.threads[current].had_ns);
+        self.is_called |= current.is_some_and(|current_ns| current_ns - had_ns > GRANULARITY_NS);
+    }
+
+    /// The current thread may give way here: true if it does. It still wants the processor.
+    pub(crate) fn gives_way(&mut self) -> bool {
+        if !std::mem::take(&mut self.is_called) {
+            return false;
+        }
+        let current = self.current.map(|current| self.threads[current].had_ns);
+        self.least() < current
+    }
+
+    /// A thread gets the processor.
+    pub(crate) fn begin(&mut self, thread: usize) {
+        self.current = Some(thread);
+        self.is_called = false;
+    }
+
+    /// The current thread sleeps, or has given way.
+    pub(crate) fn end(&mut self, sleeps: bool) {
+        if let Some(current) = self.current.take()
+            && sleeps
+        {
+            self.threads[current].runs = false;
+            self.note_least();
+        }
+    }
+
+    pub(crate) fn had_ns(&self, thread: usize) -> i64 {
+        self.threads[thread].had_ns
+    }
+}
+
+/// The threads of a load on a parity array, as one, and md's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Who {
     Load,
     Md,
 }
 
+/// Which of these two has the processor.
 #[derive(Debug)]
 pub(crate) struct Fair {
-    threads: [Thread; 2],
-    /// The one that has the processor.
+    turns: Turns,
     current: Who,
-    /// `min_vruntime`.
-    least_ns: i64,
-    next_tick_ns: u64,
-    /// The current one is to give way where it may (`TIF_NEED_RESCHED`).
-    is_called: bool,
 }
 
 impl Fair {
@@ -49,79 +149,40 @@ impl Fair {
             had_ns: i64::MIN / 2,
             runs: false,
         };
+        let current = Who::Load;
         Fair {
-            threads: [load, md],
-            current: Who::Load,
-            least_ns: 0,
-            next_tick_ns: first_tick_ns,
-            is_called: false,
+            turns: Turns::of(vec![load, md], Some(current as usize), first_tick_ns),
+            current,
         }
-    }
-
-    fn of(&mut self, who: Who) -> &mut Thread {
-        &mut self.threads[who as usize]
     }
 
     /// The current thread has had the processor from one time to another.
     pub(crate) fn spent(&mut self, from_ns: u64, until_ns: u64) {
-        self.wake(self.current);
-        while self.next_tick_ns <= until_ns {
-            if self.next_tick_ns > from_ns {
-                let current = self.current;
-                self.of(current).had_ns += TICK_NS as i64;
-                self.note_least();
-                self.is_called |= self.threads.iter().all(|thread| thread.runs);
-            }
-            self.next_tick_ns += TICK_NS;
-        }
-    }
-
-    fn note_least(&mut self) {
-        let running = self.threads.iter().filter(|thread| thread.runs);
-        if let Some(least_ns) = running.map(|thread| thread.had_ns).min() {
-            self.least_ns = self.least_ns.max(least_ns);
-        }
+        self.turns.wake(self.current as usize);
+        self.turns.spent(from_ns, until_ns);
     }
 
     /// A thread wakes. If the current one is far enough ahead, it is to give way.
     pub(crate) fn wake(&mut self, who: Who) {
-        if who != self.current {
-            self.wake(self.current);
-        }
-        let placed_ns = self.least_ns - CREDIT_NS;
-        let of = self.of(who);
-        if std::mem::replace(&mut of.runs, true) {
-            return;
-        }
-        of.had_ns = of.had_ns.max(placed_ns);
-        let had_ns = of.had_ns;
-        let current = self.current;
-        let current = *self.of(current);
-        self.is_called |= current.had_ns - had_ns > GRANULARITY_NS;
+        self.turns.wake(self.current as usize);
+        self.turns.wake(who as usize);
     }
 
     pub(crate) fn sleep(&mut self, who: Who) {
-        self.of(who).runs = false;
-        self.is_called = false;
-        self.note_least();
+        self.turns.threads[who as usize].runs = false;
+        self.turns.is_called = false;
+        self.turns.note_least();
     }
 
     /// The current thread may give way here: true if it does.
     pub(crate) fn gives_way(&mut self) -> bool {
-        if !std::mem::take(&mut self.is_called) {
-            return false;
-        }
-        let [load, md] = self.threads;
-        let (current, other) = match self.current {
-            Who::Load => (load, md),
-            Who::Md => (md, load),
-        };
-        other.runs && other.had_ns < current.had_ns
+        self.turns.gives_way()
     }
 
     /// Another thread gets the processor.
     pub(crate) fn switch(&mut self, to: Who) {
         self.current = to;
+        self.turns.current = Some(to as usize);
     }
 }
 
@@ -165,8 +226,28 @@ mod tests {
         let mut fair = Fair::new(TICK_NS);
         fair.spent(0, TICK_NS - 1);
         fair.spent(5 * TICK_NS + 1, 6 * TICK_NS - 1);
-        assert_eq!(fair.threads[Who::Load as usize].had_ns, 0);
+        assert_eq!(fair.turns.had_ns(Who::Load as usize), 0);
         fair.spent(6 * TICK_NS - 1, 6 * TICK_NS);
-        assert_eq!(fair.threads[Who::Load as usize].had_ns, TICK_NS as i64);
+        assert_eq!(fair.turns.had_ns(Who::Load as usize), TICK_NS as i64);
+    }
+
+    #[test]
+    fn the_thread_started_last_has_had_least_until_it_pays_for_a_tick() {
+        let mut turns = Turns::new(2, TICK_NS);
+        turns.begin(1);
+        turns.spent(0, TICK_NS);
+        assert!(turns.gives_way(), "the other one wants the processor");
+        turns.end(false);
+        assert!(turns.had_ns(0) < turns.had_ns(1));
+        turns.begin(0);
+        turns.end(true);
+        turns.begin(1);
+        turns.end(true);
+        // Asleep, it is put at most so far before the others.
+        turns.wake(1);
+        turns.begin(1);
+        turns.wake(0);
+        assert_eq!(turns.had_ns(1) - turns.had_ns(0), CREDIT_NS);
+        assert!(turns.gives_way(), "it is far enough ahead");
     }
 }

@@ -105,6 +105,10 @@ pub(crate) struct Worker {
     pub(crate) is_ready: bool,
     /// Its bios that wait for a free request: it sleeps in `io_submit` until they have one.
     pub(crate) blocked: u32,
+    /// Another thread has the processor, though this one does not sleep.
+    pub(crate) gave_way: bool,
+    /// Requests that its last call found done and that it has not looked at.
+    pub(crate) reaped: usize,
     /// Slots that it has to send in the same call when it is awake.
     pub(crate) held: VecDeque<u32>,
     /// Slots that were done while it slept.
@@ -339,6 +343,8 @@ impl Load {
                 wakes_ns: None,
                 is_ready: false,
                 blocked: 0,
+                gave_way: false,
+                reaped: 0,
                 held: VecDeque::new(),
                 unseen: VecDeque::with_capacity(depth as usize),
                 reaping: false,

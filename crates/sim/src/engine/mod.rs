@@ -39,7 +39,7 @@ use self::bio::{Bio, Chain, Issuer, Manner, Owner};
 use self::events::{Events, NEVER, Silence};
 pub(crate) use self::fabric::{Fabric, Setup, StripeRules};
 use self::fabric::{Flushes, Piece, Superblock};
-use self::fair::{Fair, Who};
+use self::fair::{Fair, Turns, Who};
 use self::iowq::IoThreads;
 use self::journal::Journal;
 use self::load::{Alarm, Load, Stage};
@@ -142,8 +142,12 @@ impl Readings {
 #[derive(Debug, Clone, Copy)]
 enum Ready {
     Worker(u32),
-    /// One that slept for a request of this queue, and may find one now.
-    Sleeper(u32),
+    /// One that slept for a request of this queue for a bio, and may find one now; md's has no worker.
+    Sleeper {
+        queue: u32,
+        bio: u32,
+        worker: Option<u32>,
+    },
 }
 
 /// Work that an interrupt leaves to threads.
@@ -194,6 +198,8 @@ pub(crate) struct Engine {
     md_runs: bool,
     /// Which thread has the processor, if reading the clock takes time and md has a thread for rows.
     fair: Option<Fair>,
+    /// The same between the load's threads.
+    turns: Option<Turns>,
     /// Absent if there are always enough of them.
     io_threads: Option<IoThreads>,
     /// Bios that threads which sleep have to send yet, in order: the thread, the queue, the bio. What has left a plug does
@@ -284,6 +290,8 @@ impl Engine {
             flushed: Vec::new(),
             awake: Vec::new(),
             md_runs: false,
+            turns: (!has_parity && rules.reading_ns > 0 && rules.kernel.runs_first_threads_last())
+                .then(|| Turns::new(load.workers.len(), options.first_tick_ns)),
             fair: (has_parity && rules.reading_ns > 0).then(|| Fair::new(options.first_tick_ns)),
             io_threads: (rules.kernel.multi_queue()
                 && rules.reading_ns > 0
@@ -1006,7 +1014,13 @@ impl Engine {
                 if of.wakes_ns.is_some_and(|at_ns| at_ns <= self.now_ns) {
                     of.wakes_ns = None;
                 }
-                self.fill(worker as usize)
+                if let Some(turns) = &mut self.turns {
+                    turns.wake(worker as usize);
+                    turns.begin(worker as usize);
+                }
+                self.fill(worker as usize)?;
+                self.gives_processor_up(true);
+                Ok(())
             }
             Alarm::Slot(slot) => {
                 let worker = self.load.slots[slot as usize].worker as usize;
@@ -1056,6 +1070,9 @@ impl Engine {
                 break;
             }
             self.submit()?;
+            if self.gives_turn(worker) {
+                break;
+            }
         }
         let now_ns = self.now_ns;
         let index = self.load.workers[worker].stream;
@@ -1122,22 +1139,74 @@ impl Engine {
     /// Workers that have seen all completions of this moment hand over their next requests.
     #[inline]
     fn fill_ready(&mut self) -> Result<(), SimError> {
-        while let Some(ready) = self.ready.pop_front() {
+        while let Some(ready) = self.next_ready() {
             let worker = match ready {
                 Ready::Worker(worker) => worker,
-                Ready::Sleeper(queue) => {
-                    self.look_for_request(queue as usize)?;
+                Ready::Sleeper { queue, bio, .. } => {
+                    self.look_for_request(queue as usize, bio)?;
+                    self.gives_processor_up(true);
                     continue;
                 }
             };
-            self.load.workers[worker as usize].is_ready = false;
+            let of = &mut self.load.workers[worker as usize];
+            (of.is_ready, of.gave_way) = (false, false);
             if self.rules.reading_ns > 0 {
                 self.go_on(worker as usize)?;
+                self.gives_processor_up(true);
             } else {
                 self.fill(worker as usize)?;
             }
         }
         Ok(())
+    }
+
+    /// The next thread that gets the processor: the one that has had it least, or the first.
+    #[inline]
+    fn next_ready(&mut self) -> Option<Ready> {
+        let Some(turns) = &mut self.turns else {
+            return self.ready.pop_front();
+        };
+        let had_ns = |ready: &Ready| match *ready {
+            Ready::Worker(worker)
+            | Ready::Sleeper {
+                worker: Some(worker),
+                ..
+            } => turns.had_ns(worker as usize),
+            Ready::Sleeper { worker: None, .. } => i64::MIN,
+        };
+        let at = (0..self.ready.len()).min_by_key(|at| had_ns(&self.ready[*at]))?;
+        let ready = self.ready.remove(at)?;
+        if let Ready::Worker(worker)
+        | Ready::Sleeper {
+            worker: Some(worker),
+            ..
+        } = ready
+        {
+            turns.begin(worker as usize);
+        }
+        Some(ready)
+    }
+
+    /// True if the thread of a worker has to give way to another one after its call; it goes on later.
+    #[inline]
+    fn gives_turn(&mut self, worker: usize) -> bool {
+        let gives_way = self.turns.as_mut().is_some_and(Turns::gives_way);
+        if gives_way {
+            self.gives_processor_up(false);
+            let of = &mut self.load.workers[worker];
+            of.gave_way = true;
+            if !std::mem::replace(&mut of.is_ready, true) {
+                self.ready.push_back(Ready::Worker(worker as u32));
+            }
+        }
+        gives_way
+    }
+
+    /// The thread that had the processor, if one had it, sleeps or has given way.
+    fn gives_processor_up(&mut self, sleeps: bool) {
+        if let Some(turns) = &mut self.turns {
+            turns.end(sleeps);
+        }
     }
 
     /// A thread reads the clock, so often. Drives finish commands meanwhile.
@@ -1177,6 +1246,9 @@ impl Engine {
             fair.spent(until_ns - ns, until_ns);
             self.wake_md();
         }
+        if let Some(turns) = &mut self.turns {
+            turns.spent(until_ns - ns, until_ns);
+        }
         Ok(())
     }
 
@@ -1184,6 +1256,9 @@ impl Engine {
     fn make_ready(&mut self, worker: usize) {
         if !std::mem::replace(&mut self.load.workers[worker].is_ready, true) {
             self.ready.push_back(Ready::Worker(worker as u32));
+            if let Some(turns) = &mut self.turns {
+                turns.wake(worker);
+            }
         }
     }
 
@@ -1917,9 +1992,7 @@ impl Engine {
                 match &mut self.io_threads {
                     Some(threads) => threads.freed.push_back(queue as u32),
                     None if self.rules.reading_ns > 0 && self.rules.kernel.multi_queue() => {
-                        for _ in 0..self.queues[queue].wakes() {
-                            self.ready.push_back(Ready::Sleeper(queue as u32));
-                        }
+                        self.wake_sleepers(queue);
                     }
                     None => self.free(queue, &request)?,
                 }
@@ -1937,14 +2010,33 @@ impl Engine {
         self.go_on_admitted(queue)
     }
 
+    /// A request is free: threads that sleep for one are to run.
+    fn wake_sleepers(&mut self, queue: usize) {
+        for at in (0..self.queues[queue].wakes()).rev() {
+            let Some(bio) = self.queues[queue].woken(at) else {
+                continue;
+            };
+            let slot = self.issuing_slot(bio);
+            let worker = slot.map(|slot| self.load.slots[slot as usize].worker);
+            if let (Some(turns), Some(worker)) = (&mut self.turns, worker) {
+                turns.wake(worker as usize);
+            }
+            self.ready.push_back(Ready::Sleeper {
+                queue: queue as u32,
+                bio,
+                worker,
+            });
+        }
+    }
+
     /// A thread that was woken takes a free request, or sleeps again.
-    fn look_for_request(&mut self, queue: usize) -> Result<(), SimError> {
+    fn look_for_request(&mut self, queue: usize, bio: u32) -> Result<(), SimError> {
         self.touch(queue);
         if self.queues[queue].has_free(0) {
             self.read_clock(self.readings_of_request(queue))?;
         }
         self.queues[queue]
-            .next_woken(self.now_ns, &mut self.bios)
+            .woken_looks(self.now_ns, bio, &mut self.bios)
             .map_err(|error| self.refused(queue, error))?;
         self.go_on_admitted(queue)?;
         self.unplug()
@@ -2208,23 +2300,31 @@ impl Engine {
             }
             self.fill(worker)?;
             let of = &mut self.load.workers[worker];
-            if of.blocked > 0 || of.unseen.is_empty() {
+            if of.blocked > 0 || of.unseen.is_empty() || of.gave_way {
                 return Ok(());
             }
             of.reaping = true;
-            let mut left = match self.rules.reading_ns {
-                0 => usize::MAX,
-                _ => of.unseen.len(),
-            };
-            self.read_clock(Readings::REAPED)?;
-            while left > 0
-                && self.load.workers[worker].blocked == 0
-                && let Some(slot) = self.load.workers[worker].unseen.pop_front()
+            if of.reaped == 0 {
+                of.reaped = match self.rules.reading_ns {
+                    0 => usize::MAX,
+                    _ => of.unseen.len(),
+                };
+                self.read_clock(Readings::REAPED)?;
+            }
+            while let of = &mut self.load.workers[worker]
+                && of.reaped > 0
+                && of.blocked == 0
+                && !of.gave_way
+                && let Some(slot) = of.unseen.pop_front()
             {
-                left -= 1;
+                of.reaped -= 1;
                 self.seen(slot)?;
             }
-            self.load.workers[worker].reaping = false;
+            let of = &mut self.load.workers[worker];
+            of.reaping = false;
+            if self.rules.reading_ns == 0 {
+                of.reaped = 0;
+            }
         }
     }
 

@@ -985,6 +985,12 @@ impl Queue {
         woken
     }
 
+    /// The bio whose thread was woken as the last but so many.
+    pub(crate) fn woken(&self, before_last: u32) -> Option<u32> {
+        let at = self.woken.len().checked_sub(before_last as usize + 1)?;
+        Some(self.woken[at].chain.first)
+    }
+
     /// A request is free: the list of which threads are woken, if it makes a batch full.
     fn next_woken_list(&mut self) -> Option<usize> {
         if self.waiters.count == 0 {
@@ -1006,18 +1012,43 @@ impl Queue {
         bios: &mut Slab<Bio>,
     ) -> Result<bool, SubmitError> {
         while let Some(waiter) = self.woken.pop_front() {
-            match self.take_tag(0, waiter.share) {
-                Some(tag) => {
-                    self.give(now_ns, waiter.chain, 0, tag, bios)?;
-                    return Ok(true);
-                }
-                None => {
-                    self.waiters.push(waiter.chain, waiter.share);
-                    self.waiters.part();
-                }
+            if self.takes_request(now_ns, waiter, bios)? {
+                return Ok(true);
             }
+            self.waiters.part();
         }
         Ok(false)
+    }
+
+    /// The thread of this bio, which was woken, takes a free request, or sleeps again.
+    pub(crate) fn woken_looks(
+        &mut self,
+        now_ns: u64,
+        bio: u32,
+        bios: &mut Slab<Bio>,
+    ) -> Result<(), SubmitError> {
+        let is_its = |waiter: &Waiter| waiter.chain.first == bio;
+        if let Some(waiter) =
+            (self.woken.iter().position(is_its)).and_then(|at| self.woken.remove(at))
+        {
+            self.takes_request(now_ns, waiter, bios)?;
+        }
+        Ok(())
+    }
+
+    fn takes_request(
+        &mut self,
+        now_ns: u64,
+        waiter: Waiter,
+        bios: &mut Slab<Bio>,
+    ) -> Result<bool, SubmitError> {
+        let Some(tag) = self.take_tag(0, waiter.share) else {
+            self.waiters.push(waiter.chain, waiter.share);
+            return Ok(false);
+        };
+        self.is_due = true;
+        self.give(now_ns, waiter.chain, 0, tag, bios)?;
+        Ok(true)
     }
 
     /// A bio that waited gets a request.

@@ -39,8 +39,8 @@ _PRINTED = (
     "bdi/max_ratio",
 )
 """Attributes that were printed before each measurement, each by a process: they move its begin."""
-_MIXES = ("mix", "mixw")
-_LATER = (*_MIXES, "prio")
+MIXES = ("mix", "mixw")
+_LATER = (*MIXES, "prio")
 CLOCK_READING_NS = 256
 """A reading of the clock took so long: User Mode Linux was unchanged."""
 _READINGS, _READINGS_RAID1, _READINGS_LATER = 16, 15, 51
@@ -208,7 +208,7 @@ def _command(case: Case) -> str:
     after_first, after_second = " & ", "; wait"
     if case.one_after_another:
         after_first, after_second = "; ", "; true"
-    elif case.operation not in _MIXES:
+    elif case.operation not in MIXES:
         after_second = " & wait"
     first, second = (f"{load} >{_FIGURES}.{at}" for at, load in enumerate(loads))
     return f"{_SHELL} -c {shlex.quote(first + after_first + second + after_second)}"
