@@ -1,4 +1,4 @@
-"""What the tests set up: one that ends leaves the others' alone."""
+"""Loop devices of tests: one that ends leaves the others' alone."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Workbench:
         self.undo = ExitStack()
         self._count = 0
         self._set_up: dict[str, str] = {}
-        """Loop device -> what tells the present use of its name from others: a test that ends detaches no other's."""
+        """Loop device -> the disk that had its name when the test set it up: a test that ends detaches no other's."""
 
     def new_path(self, stem: str) -> Path:
         self._count += 1

@@ -318,6 +318,8 @@ fn files() -> impl Strategy<Value = &'static str> {
         "",
         "[files]\ntype = 'xfs'",
         "[files]\ntype = 'ext3'\nnew = true",
+        "[filesystem]\ntype = 'ext4'\nsize = '16MiB'",
+        "[filesystem]\ntype = 'xfs'\nsize = '16MiB'",
     ])
 }
 
@@ -332,6 +334,10 @@ fn loads() -> impl Strategy<Value = String> {
             "",
             "",
             "fsync_fraction = 0.1",
+            "fsync_every = 1",
+            "fdatasync_every = 3",
+            "direct = false\nfsync_every = 1",
+            "osync = true",
             "direct = false",
             "direct = false\ndsync = true",
             "dsync = true",

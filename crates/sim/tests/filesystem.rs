@@ -141,3 +141,93 @@ fn pages_of_a_file_go_in_long_bios_and_those_of_a_device_one_by_one() {
         4 * (16 * MIB).div_ceil(1280 * KIB)
     );
 }
+
+/// Least and longest latency of the fsyncs, ns, and their number; what the drive got: 40 writes of 4 KiB, each with what
+/// `sync` says.
+fn synced(tables: &str, sync: &str) -> (Vec<u64>, Vec<Command>) {
+    let load = format!(
+        "seconds = 'none'\nrequests = 40\npattern = 'sequential'\nwrite_fraction = 1\n{sync}\n"
+    );
+    let (figures, commands) = traced(&on(1, tables), &load);
+    let of = figures.run.streams[0].fsync.as_ref().unwrap();
+    let latencies = vec![of.latency.min_ns, of.latency.max_ns, of.requests];
+    (latencies, commands)
+}
+
+/// Drives that take so long for bytes of a write, ns, and for a flush.
+fn write_ns(bytes: u64) -> u64 {
+    100_000 + bytes * 5
+}
+const FLUSH_NS: u64 = 100_000;
+
+#[test]
+fn an_fsync_commits_what_has_changed_once_a_tick() {
+    // 220 us for a write and its fsync: 40 of them take 9 ms, with three ticks.
+    for (kind, record, commit) in [("ext4", 8 * KIB, Some(4 * KIB)), ("xfs", KIB, None)] {
+        let tables = format!("[filesystem]\ntype = '{kind}'\n");
+        let (latencies, commands) = synced(&tables, "fsync_every = 1");
+        let log: Vec<_> = commands
+            .iter()
+            .filter(|(_, first, _)| (2048 * MIB..2200 * MIB).contains(first))
+            .collect();
+        let whole_ns = write_ns(record) + commit.map_or(0, write_ns) + 2 * FLUSH_NS;
+        assert_eq!(latencies, [FLUSH_NS, whole_ns, 40], "{kind}");
+        let sizes: Vec<u64> = log.iter().map(|(_, _, bytes)| *bytes).collect();
+        let each: Vec<u64> = std::iter::once(record).chain(commit).collect();
+        assert!(sizes.len() >= 3 * each.len(), "{kind}: {sizes:?}");
+        assert_eq!(sizes, each.repeat(sizes.len() / each.len()), "{kind}");
+        // In order, one behind the other.
+        assert!(
+            log.windows(2).all(|two| two[0].1 + two[0].2 == two[1].1),
+            "{kind}: {log:?}"
+        );
+    }
+}
+
+#[test]
+fn a_sync_of_the_data_alone_flushes_once() {
+    for kind in ["ext4", "xfs"] {
+        let tables = format!("[filesystem]\ntype = '{kind}'\n");
+        let (latencies, _) = synced(&tables, "fdatasync_every = 1");
+        assert_eq!(latencies, [FLUSH_NS, FLUSH_NS, 40], "{kind}");
+    }
+    let bare = "[filesystem]\ntype = 'ext4'\nmkfs = ['-O', '^has_journal']\n";
+    assert_eq!(synced(bare, "fsync_every = 1").0, [FLUSH_NS, FLUSH_NS, 40]);
+    let without = "[filesystem]\ntype = 'ext4'\nmount = 'barrier=0'\n";
+    let (latencies, _) = synced(without, "fsync_every = 1");
+    assert_eq!(latencies, [0, write_ns(8 * KIB) + write_ns(4 * KIB), 40]);
+}
+
+#[test]
+fn those_who_sync_while_a_commit_is_under_way_share_the_next() {
+    let tables = "[filesystem]\ntype = 'ext4'\n";
+    let load =
+        "seconds = 'none'\nrequests = 64\nwrite_fraction = 1\nfsync_every = 1\nworkers = 16\n";
+    // Slower than a tick, so that each write is a change.
+    let drive = "[[drive]]\nservice = '5ms'\nflush = '5ms'\ncapacity = '4GiB'\nqueue_depth = 32\n";
+    let (figures, commands) = traced(&machine(&format!("{tables}{drive}")), load);
+    assert_eq!(figures.run.streams[0].fsync.as_ref().unwrap().requests, 64);
+    let commits = commands
+        .iter()
+        .filter(|(_, first, _)| *first >= 2048 * MIB)
+        .count()
+        / 2;
+    assert!(commits < 20, "{commits} commits for 64 fsyncs");
+}
+
+#[test]
+fn the_record_of_xfs_is_a_stripe_unit_long() {
+    let on_array = |chunk: &str| {
+        let tables =
+            format!("[array]\nlevel = 'raid0'\nchunk = '{chunk}'\n[filesystem]\ntype = 'xfs'\n");
+        let load = "seconds = 'none'\nrequests = 1\nwrite_fraction = 1\nfsync_every = 1\n";
+        let (_, commands) = traced(&on(2, &tables), load);
+        commands.iter().map(|of| of.2).max().unwrap()
+    };
+    assert_eq!(on_array("64KiB"), 64 * KIB);
+    assert_eq!(
+        on_array("512KiB"),
+        32 * KIB,
+        "mkfs.xfs takes no longer ones"
+    );
+}

@@ -4,8 +4,8 @@
 //! one processor, below a clock that counts timer ticks (`sched_clock` of `kernel/sched/clock.c`): a thread pays for a whole
 //! tick if it runs when one comes, and for nothing else.
 
-/// A tick at HZ 250.
-const TICK_NS: u64 = 4_000_000;
+use super::ticks::TICK_NS;
+
 /// A thread that slept is put at most so far before the others (half of `sysctl_sched_latency`).
 const CREDIT_NS: i64 = 3_000_000;
 /// The time in which each thread has its turn, and the least turn (`sysctl_sched_latency`,

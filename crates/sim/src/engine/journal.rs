@@ -1,5 +1,12 @@
 //! fsyncs on a file system with a log, and the lock of a file.
 //!
+//! Of a machine's `[filesystem]` (Linux 6.1): a write changes the inode's times once a timer tick (`current_time`,
+//! `file_update_time`), and the next fsync writes the log. On ext4 a transaction's descriptor and inode go first, then, between two
+//! flushes, the block that commits them (`jbd2_journal_commit_transaction`); XFS writes a record between two flushes
+//! (`xlog_write_iclog`: REQ_PREFLUSH and REQ_FUA). Without a change an fsync flushes once, as does an fdatasync. Left out: a
+//! journal that is full, and commits every 5 s.
+//!
+//! Of `[files]`, on older kernels:
 //! Direct writes change the file's times, so an fsync writes the inode to the log: one write at a time, and all who come
 //! meanwhile share the next one (XFS `xfs_fsync`, `xlog_state_sync`: it waits for the previous log buffer). The log is
 //! written in order, on XFS in the middle of the file system (mkfs.xfs: the allocation group in the middle), on ext3 at its beginning.
@@ -11,9 +18,10 @@ use spindle_workload::{Op, Request};
 use super::bio::{Bio, Chain, Issuer, Manner, Owner};
 use super::iolock::IoLocks;
 use super::load::{Slot, Stage};
+use super::ticks::Ticks;
 use super::{BLOCK, Engine, Target};
 use crate::error::SimError;
-use crate::machine::{Files, FilesKind};
+use crate::machine::{Files, FilesKind, Log, LogKind};
 
 /// Bytes of a log write with an inode: the header of the record, a block, and the inode's core with its headers, another
 /// (`xlog_rec_header`, `xfs_inode_log_format`).
@@ -30,9 +38,94 @@ struct Lock {
     waiting: VecDeque<u32>,
 }
 
+/// A part of a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// All drives' caches are emptied (REQ_PREFLUSH).
+    Flush,
+    /// Descriptor and inodes, or the record.
+    Record,
+    /// The block that commits a transaction.
+    Commit,
+    /// The caches of the drives that were written to are emptied (REQ_FUA).
+    FlushWritten,
+}
+
+const TRANSACTION_PARTS: &[Part] = &[Part::Record, Part::Flush, Part::Commit, Part::FlushWritten];
+const RECORD_PARTS: &[Part] = &[Part::Flush, Part::Record, Part::FlushWritten];
+
+/// Bytes of a block of a transaction, and inodes in one.
+const COMMIT: u64 = 4096;
+const INODES: u32 = 16;
+
+/// The inode of a file.
+#[derive(Debug, Clone, Copy, Default)]
+struct Inode {
+    /// Tick of its times, counted from 1.
+    changed: u64,
+    /// The transaction that has the change.
+    transaction: u64,
+}
+
+/// The commits of a `[filesystem]`.
+struct Commits {
+    log: Log,
+    flushes: bool,
+    ticks: Ticks,
+    /// By number of the file.
+    inodes: Vec<Inode>,
+    /// Number of the transaction that takes changes, from 1.
+    transaction: u64,
+    /// Parts of the one that is being written which are done.
+    done: usize,
+}
+
+impl Commits {
+    fn parts(&self) -> &'static [Part] {
+        match self.log.kind {
+            LogKind::Transactions => TRANSACTION_PARTS,
+            LogKind::Records(_) => RECORD_PARTS,
+        }
+    }
+
+    fn inode(&mut self, file: u32) -> &mut Inode {
+        let at = file as usize;
+        if self.inodes.len() <= at {
+            self.inodes.resize(at + 1, Inode::default());
+        }
+        &mut self.inodes[at]
+    }
+
+    /// A write to a file begins.
+    fn note_write(&mut self, file: u32, now_ns: u64) {
+        let (tick, transaction) = (self.ticks.count(now_ns) + 1, self.transaction);
+        let inode = self.inode(file);
+        if inode.changed != tick {
+            *inode = Inode {
+                changed: tick,
+                transaction,
+            };
+        }
+    }
+
+    /// Bytes of the transaction or record with all changes.
+    fn record(&self) -> u64 {
+        match self.log.kind {
+            LogKind::Transactions => {
+                let has_change = |at: &usize| self.inodes[*at].transaction == self.transaction;
+                let changed = (0..self.inodes.len()).filter(has_change);
+                let mut blocks: Vec<usize> = changed.map(|at| at / INODES as usize).collect();
+                blocks.dedup();
+                (1 + blocks.len() as u64) * COMMIT
+            }
+            LogKind::Records(bytes) => bytes,
+        }
+    }
+}
+
 /// The log of the file system, and the locks of its files.
 pub(crate) struct Journal {
-    files: Files,
+    rules: LogRules,
     /// Slot of the log's own write.
     slot: u32,
     first: u64,
@@ -47,7 +140,35 @@ pub(crate) struct Journal {
     pub(super) io_locks: Option<IoLocks>,
 }
 
+/// Whose log it is.
+enum LogRules {
+    Files(Files),
+    Commits(Commits),
+}
+
 impl Journal {
+    /// The log of a `[filesystem]`, with or without flushes. `slot`: one that is no request of the load.
+    pub(crate) fn of_file_system(log: Log, flushes: bool, ticks: Ticks, slot: u32) -> Journal {
+        Journal {
+            rules: LogRules::Commits(Commits {
+                log,
+                flushes,
+                ticks,
+                inodes: Vec::new(),
+                transaction: 1,
+                done: 0,
+            }),
+            slot,
+            first: log.first,
+            head: 0,
+            record: 0,
+            running: Vec::new(),
+            waiting: Vec::new(),
+            locks: Vec::new(),
+            io_locks: None,
+        }
+    }
+
     /// `capacity`: bytes of the file system. `slot`: one that is no request of the load.
     pub(crate) fn new(files: Files, capacity: u64, slot: u32) -> Journal {
         let middle = capacity / 2 / RECORD * RECORD;
@@ -56,7 +177,7 @@ impl Journal {
             FilesKind::Ext3 | FilesKind::Ext2 => (0, TRANSACTION),
         };
         Journal {
-            files,
+            rules: LogRules::Files(files),
             slot,
             first,
             head: 0,
@@ -89,6 +210,26 @@ impl Journal {
         }
     }
 
+    /// Kind of `[files]`.
+    fn kind(&self) -> Option<FilesKind> {
+        match &self.rules {
+            LogRules::Files(files) => Some(files.kind),
+            LogRules::Commits(_) => None,
+        }
+    }
+
+    fn commits(&mut self) -> Option<&mut Commits> {
+        match &mut self.rules {
+            LogRules::Files(_) => None,
+            LogRules::Commits(commits) => Some(commits),
+        }
+    }
+
+    /// True if the log's place is one on the array or drive, not in the load's files.
+    pub(super) fn has_own_place(&self) -> bool {
+        matches!(self.rules, LogRules::Commits(_))
+    }
+
     fn lock(&mut self, file: u32) -> &mut Lock {
         let at = file as usize;
         if self.locks.len() <= at {
@@ -101,21 +242,27 @@ impl Journal {
 impl Engine {
     /// True if an fsync writes a log.
     pub(super) fn syncs_write_a_log(&self) -> bool {
-        self.journal
-            .as_ref()
-            .is_some_and(|journal| journal.files.has_log())
+        self.journal.as_ref().is_some_and(|of| match &of.rules {
+            LogRules::Files(files) => files.has_log(),
+            LogRules::Commits(_) => true,
+        })
     }
 
     /// XFS writes its log with `_XBF_RUN_QUEUES`, which is WRITE_SYNC (`XFS_bwrite`, `_xfs_buf_ioapply`); JBD does since 2.6.30.
     pub(super) fn log_is_sync(&self) -> bool {
-        let is_xfs = |journal: &Journal| journal.files.kind == FilesKind::Xfs;
+        let is_xfs = |journal: &Journal| journal.kind() == Some(FilesKind::Xfs);
         self.journal.as_deref().is_some_and(is_xfs)
             || !self.rules.kernel.counts_requests_by_direction()
     }
 
+    fn syncs_lock_files(&self) -> bool {
+        let is_of_files = |journal: &Journal| !journal.has_own_place();
+        self.rules.kernel.syncs_lock_files() && self.journal.as_deref().is_some_and(is_of_files)
+    }
+
     /// A direct request needs the lock of its file, and does not have it: it is in line, or goes on if the lock is free.
     pub(super) fn waits_for_file(&mut self, slot: u32) -> bool {
-        if !self.rules.kernel.syncs_lock_files() {
+        if !self.syncs_lock_files() {
             return false;
         }
         let of = self.load.slots[slot as usize];
@@ -125,7 +272,7 @@ impl Engine {
         let locks = match of.request.op {
             Op::Read => true,
             // generic_file_aio_write has it until the data are there; XFS shares the file among direct writes.
-            _ => journal.files.kind != FilesKind::Xfs,
+            _ => journal.kind() != Some(FilesKind::Xfs),
         };
         if of.stage != Stage::Data || !locks {
             return false;
@@ -186,7 +333,10 @@ impl Engine {
     /// Begins an fsync: the data of the file are on their way to the medium.
     pub(super) fn sync_log(&mut self, slot: u32) -> Result<(), SimError> {
         let file = self.load.slots[slot as usize].request.file;
-        let locks = self.rules.kernel.syncs_lock_files();
+        if self.journal.as_ref().is_some_and(|of| of.has_own_place()) {
+            return self.sync_commits(slot);
+        }
+        let locks = self.syncs_lock_files();
         let is_sync = self.load.slots[slot as usize].stage == Stage::Sync;
         if locks
             && is_sync
@@ -224,7 +374,10 @@ impl Engine {
         let slot = journal.slot;
         let offset = journal.first + journal.head;
         journal.head = (journal.head + journal.record) % LOG;
-        let is_barrier = journal.files.barriers && kernel.drains_for_barriers() && !is_array;
+        let LogRules::Files(files) = &journal.rules else {
+            return Ok(());
+        };
+        let is_barrier = files.barriers && kernel.drains_for_barriers() && !is_array;
         let of = &mut self.load.slots[slot as usize];
         of.stage = Stage::Log;
         of.request.offset = offset;
@@ -254,7 +407,10 @@ impl Engine {
         let Some(journal) = &mut self.journal else {
             return Ok(());
         };
-        let flushes = journal.files.barriers && self.rules.kernel.flushes();
+        let LogRules::Files(files) = &journal.rules else {
+            return self.commit_part_done();
+        };
+        let flushes = files.barriers && self.rules.kernel.flushes();
         let mut slots = std::mem::take(&mut journal.running);
         for slot in slots.drain(..) {
             if flushes {
@@ -273,5 +429,167 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// A write to a file begins: its inode changes.
+    pub(super) fn note_write(&mut self, slot: u32) {
+        let of = &self.load.slots[slot as usize];
+        let is_write = !matches!(of.request.op, Op::Read | Op::Rewrite);
+        let (file, is_write) = (of.request.file, is_write && of.stage == Stage::Data);
+        let now_ns = self.now_ns;
+        if is_write
+            && let Some(journal) = &mut self.journal
+            && let Some(commits) = journal.commits()
+        {
+            commits.note_write(file, now_ns);
+        }
+    }
+
+    /// An fsync of a `[filesystem]`: the data of the file are on the drives, or in their caches.
+    fn sync_commits(&mut self, slot: u32) -> Result<(), SimError> {
+        let of = &self.load.slots[slot as usize];
+        let stream = &self.load.streams[self.load.workers[of.worker as usize].stream];
+        let of_inode = match of.stage {
+            Stage::Sync => !stream.fdatasyncs,
+            Stage::Durable => stream.osync,
+            _ => false,
+        };
+        let file = of.request.file;
+        let Some(journal) = &mut self.journal else {
+            return Ok(());
+        };
+        let is_writing = !journal.running.is_empty();
+        let Some(commits) = journal.commits() else {
+            return Ok(());
+        };
+        let (flushes, transaction) = (commits.flushes, commits.transaction);
+        let changed_in = match of_inode {
+            true => commits.inode(file).transaction,
+            false => 0,
+        };
+        if changed_in == transaction {
+            journal.waiting.push(slot);
+            return match is_writing {
+                true => Ok(()),
+                false => self.begin_commit(),
+            };
+        }
+        if is_writing && changed_in + 1 == transaction {
+            journal.running.push(slot);
+            return Ok(());
+        }
+        if !flushes {
+            return self.parts_done(slot);
+        }
+        self.load.slots[slot as usize].left = self.flush(slot);
+        Ok(())
+    }
+
+    fn begin_commit(&mut self) -> Result<(), SimError> {
+        let Some(journal) = &mut self.journal else {
+            return Ok(());
+        };
+        std::mem::swap(&mut journal.running, &mut journal.waiting);
+        if let Some(commits) = journal.commits() {
+            let record = commits.record();
+            commits.transaction += 1;
+            commits.done = 0;
+            journal.record = record;
+        }
+        self.write_part()
+    }
+
+    /// Begins the next part of the commit, or ends it.
+    fn write_part(&mut self) -> Result<(), SimError> {
+        loop {
+            let Some(journal) = &mut self.journal else {
+                return Ok(());
+            };
+            let (slot, record) = (journal.slot, journal.record);
+            let Some(commits) = journal.commits() else {
+                return Ok(());
+            };
+            let Some(part) = commits.parts().get(commits.done) else {
+                return self.end_commit();
+            };
+            let len = match part {
+                Part::Flush | Part::FlushWritten if !commits.flushes => {
+                    commits.done += 1;
+                    continue;
+                }
+                Part::Flush => {
+                    self.load.slots[slot as usize].left = self.flush(slot);
+                    return Ok(());
+                }
+                Part::FlushWritten => {
+                    self.load.slots[slot as usize].left = self.flush_written(slot)?;
+                    return Ok(());
+                }
+                Part::Record => record,
+                Part::Commit => COMMIT,
+            };
+            let room = commits.log.bytes;
+            if journal.head + len > room {
+                journal.head = 0;
+            }
+            let of = &mut self.load.slots[slot as usize];
+            (of.request.offset, of.request.len) = (journal.first + journal.head, len as u32);
+            journal.head += len;
+            self.issue(slot, false)?;
+            return self.unplug();
+        }
+    }
+
+    fn commit_part_done(&mut self) -> Result<(), SimError> {
+        if let Some(journal) = &mut self.journal
+            && let Some(commits) = journal.commits()
+        {
+            commits.done += 1;
+        }
+        self.write_part()
+    }
+
+    /// Those who waited for the commit see the end of their fsync; those who came meanwhile share the next one.
+    fn end_commit(&mut self) -> Result<(), SimError> {
+        let Some(journal) = &mut self.journal else {
+            return Ok(());
+        };
+        let mut slots = std::mem::take(&mut journal.running);
+        for slot in slots.drain(..) {
+            self.parts_done(slot)?;
+        }
+        let Some(journal) = &mut self.journal else {
+            return Ok(());
+        };
+        if journal.running.is_empty() {
+            journal.running = slots;
+            if !journal.waiting.is_empty() {
+                return self.begin_commit();
+            }
+        }
+        Ok(())
+    }
+
+    /// Flushes the drives that have the log's last write, with parity all; their number.
+    fn flush_written(&mut self, slot: u32) -> Result<u32, SimError> {
+        let request = self.load.slots[slot as usize].request;
+        let Target::Array(fabric) = &mut self.target else {
+            return Ok(self.flush_drives(slot));
+        };
+        if fabric.uses_stripes(true) {
+            return Ok(self.flush(slot));
+        }
+        let mut requests = std::mem::take(&mut self.requests);
+        fabric.write(request.offset, u64::from(request.len), &mut requests)?;
+        let mut members: Vec<u32> = requests.drain(..).map(|request| request.member).collect();
+        members.sort_unstable();
+        members.dedup();
+        members.retain(|member| fabric.is_present(*member));
+        self.requests = requests;
+        for member in &members {
+            self.queues[*member as usize].flush(slot);
+            self.touch(*member as usize);
+        }
+        Ok(members.len() as u32)
     }
 }

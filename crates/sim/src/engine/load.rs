@@ -193,6 +193,10 @@ pub(crate) struct StreamState {
     pub(crate) issuer_priority: Priority,
     pub(crate) open: bool,
     pub(crate) dsync: bool,
+    /// Each write syncs the inode, too.
+    pub(crate) osync: bool,
+    /// Its own syncs are fdatasyncs.
+    pub(crate) fdatasyncs: bool,
     pub(crate) end_sync: bool,
     /// No fsync follows the last request.
     pub(crate) syncs_between: bool,
@@ -401,6 +405,8 @@ impl Load {
             }),
             open,
             dsync: stream.sync.dsync || stream.sync.osync,
+            osync: stream.sync.osync,
+            fdatasyncs: stream.sync.fdatasync_every > 0,
             files: files.map_or_else(Vec::new, |laid| {
                 let starts = laid.starts.iter().copied();
                 starts.zip(laid.sizes.iter().copied()).collect()

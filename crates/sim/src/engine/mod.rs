@@ -21,6 +21,7 @@ mod slab;
 mod stripes;
 mod tags;
 mod throttle;
+mod ticks;
 mod trace;
 
 use std::collections::VecDeque;
@@ -52,12 +53,13 @@ use self::slab::Slab;
 use self::stripes::{Requests, RowManner, Stripes};
 pub(crate) use self::tags::word_width;
 pub(crate) use self::throttle::ThrottleSetup;
+use self::ticks::Ticks;
 use self::trace::Trace;
 use crate::cache::{CacheSetup, PageCache};
 use crate::error::SimError;
 use crate::figures::SimFigures;
 use crate::kernel::Kernel;
-use crate::machine::Files;
+use crate::machine::{Files, Log};
 use crate::progress::Progress;
 use crate::request::{BlockRequest, Id, Origin};
 
@@ -86,7 +88,7 @@ pub struct SimOptions {
     /// (`io_submit` of one). Otherwise a worker hands over all that it has in one call, as Spindle's own do with
     /// io_uring: under a plug if there are more than two.
     pub one_call_each: bool,
-    /// With a machine's `clock_reading`: time of the first timer tick.
+    /// Time of the first timer tick whose number is a multiple of 8: long timers end with such ones only.
     pub first_tick_ns: u64,
 }
 
@@ -116,6 +118,8 @@ pub(crate) struct Rules {
     pub(crate) partition_start: u64,
     /// The file system of the load's files.
     pub(crate) files: Option<Files>,
+    /// The log of a `[filesystem]`, and whether its writes are between flushes.
+    pub(crate) log: Option<(Log, bool)>,
     /// The flusher's writes are marked as such (`REQ_BACKGROUND`).
     pub(crate) marks_write_back: bool,
 }
@@ -226,7 +230,7 @@ pub(crate) struct Engine {
     has_parity: bool,
     /// A member was being rebuilt when the run began.
     is_rebuilding: bool,
-    /// A request of the load that held up the rebuild is done.
+    /// A request of the load that held up the rebuild is done, or a row of its own.
     rebuild_awake: bool,
     trace: Option<Trace>,
     stop: Option<Arc<AtomicBool>>,
@@ -237,7 +241,7 @@ pub(crate) struct Engine {
 
 impl Engine {
     pub(crate) fn new(
-        target: Target,
+        mut target: Target,
         mut queues: Vec<Queue>,
         capacity: u64,
         rules: Rules,
@@ -258,11 +262,19 @@ impl Engine {
             rules.reading_ns > 0 && rules.kernel.runs_first_threads_last(),
         )?;
         load.set_places(options.places);
-        let journal = rules.files.map(|files| {
+        let ticks = Ticks::new(options.first_tick_ns);
+        let log_slot = load.slots.len() as u32;
+        let journal = match (rules.files, rules.log) {
+            (Some(files), _) => Some(Journal::new(files, capacity, log_slot)),
+            (None, Some((log, flushes))) => {
+                Some(Journal::of_file_system(log, flushes, ticks, log_slot))
+            }
+            (None, None) => None,
+        };
+        if journal.is_some() {
             load.slots.push(Journal::slot());
-            let slot = load.slots.len() as u32 - 1;
-            Box::new(Journal::new(files, capacity, slot))
-        });
+        }
+        let journal = journal.map(Box::new);
         let buffered = load.streams.iter().any(|stream| stream.buffered);
         let has_mirrors = matches!(&target, Target::Array(fabric) if fabric.has_mirrors());
         let has_parity = matches!(&target, Target::Array(fabric) if fabric.stripes.is_some());
@@ -271,6 +283,12 @@ impl Engine {
         if !buffered && !passes_on {
             // There is nothing to throttle.
             queues.iter_mut().for_each(Queue::drop_throttle);
+        }
+        queues.iter_mut().for_each(|queue| queue.follow(ticks));
+        if let Target::Array(fabric) = &mut target
+            && let Some(rebuild) = &mut fabric.rebuild
+        {
+            rebuild.follow(ticks);
         }
         let slots = load.slots.len() as u32;
         let cache = buffered.then(|| Box::new(PageCache::new(cache, slots)));
@@ -291,8 +309,8 @@ impl Engine {
             awake: Vec::new(),
             md_runs: false,
             turns: (!has_parity && rules.reading_ns > 0 && rules.kernel.runs_first_threads_last())
-                .then(|| Turns::new(load.workers.len(), options.first_tick_ns)),
-            fair: (has_parity && rules.reading_ns > 0).then(|| Fair::new(options.first_tick_ns)),
+                .then(|| Turns::new(load.workers.len(), ticks.first_ns())),
+            fair: (has_parity && rules.reading_ns > 0).then(|| Fair::new(ticks.first_ns())),
             io_threads: (rules.kernel.multi_queue()
                 && rules.reading_ns > 0
                 && !options.one_call_each)
@@ -341,7 +359,7 @@ impl Engine {
 
     fn carry_out(&mut self) -> Result<(), SimError> {
         let alarms = 2 * self.queues.len();
-        self.work_on_rebuild()?;
+        self.begin_rebuild()?;
         self.settle()?;
         while self.load.active > 0 || self.is_draining() {
             let (now_ns, source) = self.events.first();
@@ -1358,6 +1376,9 @@ impl Engine {
     fn issue(&mut self, slot: u32, plugged: bool) -> Result<(), SimError> {
         let of = self.load.slots[slot as usize];
         let is_own = !matches!(of.stage, Stage::Pages | Stage::Log);
+        if self.journal.is_some() {
+            self.note_write(slot);
+        }
         if is_own && self.cache.is_some() && self.is_buffered(of.worker) {
             return self.issue_buffered(slot);
         }
@@ -1389,6 +1410,9 @@ impl Engine {
     #[inline]
     fn place_of(&self, slot: u32) -> u64 {
         let of = &self.load.slots[slot as usize];
+        if of.stage == Stage::Log && self.rules.log.is_some() {
+            return of.request.offset;
+        }
         let offset = match &self.rules.files {
             Some(files) if of.stage != Stage::Log => files.place(of.request.offset, self.capacity),
             _ => of.request.offset,
@@ -1758,10 +1782,13 @@ impl Engine {
     }
 
     fn handle_rows_of_stripes(&mut self, yields: bool) -> Result<(), SimError> {
-        if self.is_rebuilding && self.has_rows() && self.md_thread_is_noting() {
-            return Ok(());
-        }
-        while self.begin_round() {
+        loop {
+            if self.is_rebuilding && self.has_rows() && self.md_thread_is_noting() {
+                return Ok(());
+            }
+            if !self.begin_round() {
+                break;
+            }
             while let Some(requests) = self.next_rows()? {
                 self.send_rows(&requests)?;
             }
@@ -1915,7 +1942,8 @@ impl Engine {
             && let Some(rebuild) = &mut fabric.rebuild
         {
             rebuild.end(self.now_ns, STRIPE_BLOCK);
-            return self.rebuild_went_on();
+            // Its thread runs when md's sleeps, and finds the row free.
+            self.rebuild_awake = true;
         }
         Ok(())
     }
@@ -2181,6 +2209,9 @@ impl Engine {
             let stream = self.load.workers[worker].stream;
             if self.load.streams[stream].dsync && self.rules.kernel.flushes() {
                 at.stage = Stage::Durable;
+                if self.rules.log.is_some() {
+                    return self.sync_log(slot);
+                }
                 self.load.slots[slot as usize].left = self.flush(slot);
                 return Ok(());
             }
@@ -2468,6 +2499,17 @@ impl Engine {
         Ok(())
     }
 
+    /// md writes down that a rebuild begins, and starts the thread for it.
+    fn begin_rebuild(&mut self) -> Result<(), SimError> {
+        if let Target::Array(fabric) = &mut self.target
+            && fabric.rebuild.is_some()
+        {
+            fabric.note_rebuild();
+            self.md_thread_is_noting();
+        }
+        self.work_on_rebuild()
+    }
+
     /// md's thread for the rebuild goes as far as it can.
     fn work_on_rebuild(&mut self) -> Result<(), SimError> {
         loop {
@@ -2589,7 +2631,7 @@ impl Engine {
         self.rebuild_went_on()
     }
 
-    /// The rebuild goes on if a request that held it up is done, before the next ones wait at the barrier.
+    /// The rebuild goes on if a row of it or a request that held it up is done, before the next ones wait at the barrier.
     fn take_turns(&mut self) -> Result<(), SimError> {
         if std::mem::take(&mut self.rebuild_awake) {
             self.rebuild_went_on()?;

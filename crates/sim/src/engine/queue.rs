@@ -8,6 +8,7 @@ use super::bio::{Bio, Chain};
 use super::slab::Slab;
 use super::tags::Tags;
 use super::throttle::{Throttle, ThrottleSetup};
+use super::ticks::Ticks;
 use crate::controller::Unit;
 use crate::elevator::Elevator;
 use crate::elevator::sorted::{Nodes, Sorted};
@@ -16,10 +17,8 @@ use crate::request::{BlockRequest, Id, NONE, Origin};
 
 /// Id of a flush at the drive; requests have those of their slots.
 const FLUSH: u64 = u64::MAX;
-/// A jiffy of a kernel with HZ = 250.
-const JIFFY_NS: u64 = 4_000_000;
-/// `BLK_MQ_BUDGET_DELAY` of 3 ms is a jiffy, and a timer never fires before the end of the present one (`calc_index`).
-const AGAIN_NS: u64 = 2 * JIFFY_NS;
+/// `BLK_MQ_BUDGET_DELAY` of 3 ms in ticks.
+const AGAIN_TICKS: u64 = 1;
 
 /// The settings of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -181,6 +180,7 @@ pub(crate) struct Queue {
     restarts: bool,
     /// It is asked again then, as it had requests and gave none (`BLK_MQ_BUDGET_DELAY`).
     again_ns: Option<u64>,
+    ticks: Ticks,
     /// Barriers, each after the requests that came before it.
     barriers: VecDeque<Barrier>,
     /// The first of them is being carried out.
@@ -254,11 +254,17 @@ impl Queue {
             is_due: false,
             restarts: false,
             again_ns: None,
+            ticks: Ticks::default(),
             barriers: VecDeque::new(),
             ordered: None,
             limits,
             drive,
         }
+    }
+
+    /// Its timers end with ticks.
+    pub(crate) fn follow(&mut self, ticks: Ticks) {
+        self.ticks = ticks;
     }
 
     /// Longest request, blocks.
@@ -769,7 +775,7 @@ impl Queue {
             }
             let Some(id) = self.elevator.dispatch(now_ns, self.requests.as_slice()) else {
                 if self.limits.multi_queue && self.again_ns.is_none() {
-                    self.again_ns = Some(now_ns + AGAIN_NS - now_ns % JIFFY_NS);
+                    self.again_ns = Some(self.ticks.timer_ns(now_ns, AGAIN_TICKS));
                 }
                 break;
             };

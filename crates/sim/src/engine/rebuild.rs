@@ -5,6 +5,7 @@
 //! units of 64 KiB, parity arrays in rows of 4 KiB of the stripe cache.
 
 use super::slab::Slab;
+use super::ticks::{HZ, Ticks};
 use crate::figures::RebuildFigures;
 use crate::kernel::Kernel;
 
@@ -17,11 +18,9 @@ const RAID10_DEPTH: u32 = 512;
 const WINDOW: u64 = 128 * 1024;
 /// `SYNC_MARKS`, `SYNC_MARK_STEP`.
 const MARKS: usize = 10;
-const MARK_NS: u64 = 3_000_000_000;
-/// Pause of a rebuild that is too fast.
-const SLEEP_NS: u64 = 500_000_000;
-/// A tick of the kernel's timer at HZ = 250. `schedule_timeout(1)` ends at the second tick from now: the timer wheel rounds up.
-const TICK_NS: u64 = 4_000_000;
+const MARK_TICKS: u64 = 3 * HZ;
+/// Pause of a rebuild that is too fast, in ticks (`msleep(500)`: one more than these).
+const SLEEP_TICKS: u64 = HZ / 2 + 1;
 /// Blocks of others since the last check that still count as idle.
 const IDLE_BLOCKS: i64 = 64;
 /// md notes how far it is after each 16th of the member (`curr_resync_completed`), or after 10 minutes.
@@ -151,6 +150,7 @@ pub(crate) struct Rebuild {
     pub(crate) member: u32,
     size: u64,
     method: Method,
+    ticks: Ticks,
     state: State,
     barrier: Barrier,
     pub(crate) units: Slab<Unit>,
@@ -165,7 +165,7 @@ pub(crate) struct Rebuild {
     /// Sleeps when it finds others at work; since 4.1 it waits for its own requests instead.
     sleeps: bool,
     last_check: u64,
-    /// Times and bytes that were done (`resync_mark`), in turn.
+    /// Ticks and bytes that were done (`resync_mark`), in turn.
     marks: [(u64, u64); MARKS],
     mark: usize,
     /// The mark from which the speed counts.
@@ -192,6 +192,7 @@ impl Rebuild {
             member,
             size,
             method,
+            ticks: Ticks::default(),
             state: State::Next,
             barrier: Barrier::new(method),
             units: Slab::with_capacity(RAID1_DEPTH as usize),
@@ -211,6 +212,13 @@ impl Rebuild {
             done_bytes: 0,
             finished_ns: None,
         }
+    }
+
+    /// Its sleeps end with ticks.
+    pub(crate) fn follow(&mut self, ticks: Ticks) {
+        self.ticks = ticks;
+        self.since = (ticks.count(0), 0);
+        self.marks = [self.since; MARKS];
     }
 
     /// Below this every byte of the member serves reads (`recovery_offset`).
@@ -292,7 +300,7 @@ impl Rebuild {
 
     fn begins(&self, now_ns: u64, bucket: usize) -> State {
         match self.barrier.is_waited_at(bucket) {
-            true => State::Yields(next_tick(now_ns)),
+            true => State::Yields(self.ticks.timer_ns(now_ns, 1)),
             false => State::Raises,
         }
     }
@@ -325,7 +333,7 @@ impl Rebuild {
             return;
         }
         self.state = match self.state {
-            State::Blocked => State::Holds(next_tick(now_ns)),
+            State::Blocked => State::Holds(self.ticks.timer_ns(now_ns, 1)),
             _ => State::Begun,
         };
         self.next += len;
@@ -342,24 +350,24 @@ impl Rebuild {
     }
 
     fn pace(&mut self, now_ns: u64, blocks: &impl Fn(usize) -> u64) -> State {
-        let latest_ns = self.marks[self.mark].0;
+        let now = self.ticks.count(now_ns);
         let next = (self.mark + 1) % MARKS;
-        if now_ns >= latest_ns + MARK_NS {
-            self.since = std::mem::replace(&mut self.marks[next], (now_ns, self.done_bytes));
+        if now >= self.marks[self.mark].0 + MARK_TICKS {
+            self.since = std::mem::replace(&mut self.marks[next], (now, self.done_bytes));
             self.mark = next;
         }
-        let (since_ns, since_bytes) = self.since;
-        let seconds = (now_ns - since_ns) / 1_000_000_000 + 1;
+        let (since, since_bytes) = self.since;
+        let seconds = (now - since) / HZ + 1;
         let speed = (self.done_bytes - since_bytes) / seconds + 1;
         if speed <= self.speed_min {
             return State::Next;
         }
         if speed > self.speed_max {
-            return State::Sleeps(now_ns + SLEEP_NS);
+            return State::Sleeps(self.ticks.timer_ns(now_ns, SLEEP_TICKS));
         }
         match (self.finds_idle(blocks), self.sleeps) {
             (true, _) => State::Next,
-            (false, true) => State::Sleeps(now_ns + SLEEP_NS),
+            (false, true) => State::Sleeps(self.ticks.timer_ns(now_ns, SLEEP_TICKS)),
             (false, false) => State::Drains,
         }
     }
@@ -465,9 +473,4 @@ impl Rebuild {
             finished_ns: self.finished_ns,
         }
     }
-}
-
-/// The end of `schedule_timeout_uninterruptible(1)`.
-fn next_tick(now_ns: u64) -> u64 {
-    (now_ns / TICK_NS + 2) * TICK_NS
 }

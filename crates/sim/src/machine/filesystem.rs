@@ -17,6 +17,51 @@ const XFS_HEADERS: u64 = 16;
 /// Blocks of the first 64 inodes of XFS.
 const XFS_INODES: u64 = 8;
 
+/// Blocks of a group of ext4, and groups whose tables are together (`flex_bg`).
+const EXT4_GROUP: u64 = 32768;
+const EXT4_FLEX: u64 = 16;
+/// Blocks of the tables of so many groups: two bitmaps and 512 blocks of inodes of each.
+const EXT4_TABLES: u64 = EXT4_FLEX * (2 + 512);
+/// Blocks of ext4 -> blocks of the journal (e2fsprogs 1.47 `ext2fs_default_journal_size`): at least so many blocks.
+const EXT4_JOURNALS: [(u64, u64); 8] = [
+    (32768 << 10, 262_144),
+    (16384 << 10, 131_072),
+    (8192 << 10, 65536),
+    (4096 << 10, 32768),
+    (512 << 10, 16384),
+    (256 << 10, 8192),
+    (32 << 10, 4096),
+    (0, 1024),
+];
+/// Bytes of a record of XFS's log with an inode: header, and the inode's core with its headers.
+const XFS_RECORD: u64 = 1024;
+/// Bytes of XFS's log: mkfs's least for more than 300 MB.
+const XFS_LOG: u64 = 64 << 20;
+/// mkfs.xfs takes a `su` of more than the first for the log as the second.
+const XFS_LONGEST_LOG_UNIT: u64 = 256 << 10;
+const XFS_LOG_UNIT: u64 = 32 << 10;
+
+/// No file system has a smaller log.
+const LEAST_LOG: u64 = 1 << 20;
+
+/// The way in which a log is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LogKind {
+    /// ext4: descriptor and inodes; then, between two flushes, the block that commits them.
+    Transactions,
+    /// XFS: a record between two flushes, a multiple of so many bytes.
+    Records(u64),
+}
+
+/// The log of a file system, with which an fsync ends if the inode has changed since the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Log {
+    pub(crate) kind: LogKind,
+    /// First byte on the array or drive.
+    pub(crate) first: u64,
+    pub(crate) bytes: u64,
+}
+
 /// A file system, made new for each run, with one test file in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileSystem {
@@ -46,6 +91,58 @@ impl FileSystem {
             }
             _ => None,
         }
+    }
+
+    /// The log, in the middle of a file system of so many bytes; `None` if there is none (`-O ^has_journal`), no room for one, or
+    /// its kind is not known.
+    pub(super) fn log(&self, start: u64, bytes: u64, chunk: Option<u64>) -> Option<Log> {
+        let log = self.usual_log(start, bytes, chunk)?;
+        let room = (start + bytes).saturating_sub(log.first);
+        Some(Log {
+            bytes: log.bytes.min(room),
+            ..log
+        })
+        .filter(|log| log.bytes >= LEAST_LOG)
+    }
+
+    fn usual_log(&self, start: u64, bytes: u64, chunk: Option<u64>) -> Option<Log> {
+        match self.kind {
+            "ext4" if !self.mkfs.iter().any(|word| word.contains("^has_journal")) => {
+                let blocks = bytes / BLOCK;
+                let middle = blocks / 2 / EXT4_GROUP;
+                // `get_midpoint_journal_block`
+                let first = match middle > EXT4_FLEX {
+                    true => middle / EXT4_FLEX * EXT4_FLEX * EXT4_GROUP + EXT4_TABLES,
+                    false => middle * EXT4_GROUP,
+                };
+                let of = EXT4_JOURNALS.iter().find(|(least, _)| blocks >= *least);
+                let journal = of.map_or(0, |(_, journal)| *journal);
+                Some(Log {
+                    kind: LogKind::Transactions,
+                    first: start + first * BLOCK,
+                    bytes: journal * BLOCK,
+                })
+            }
+            "xfs" => {
+                let unit = match self.stripe_unit.or(chunk) {
+                    Some(unit) if unit > XFS_LONGEST_LOG_UNIT => XFS_LOG_UNIT,
+                    Some(unit) => unit,
+                    None => XFS_RECORD,
+                };
+                Some(Log {
+                    kind: LogKind::Records(XFS_RECORD.next_multiple_of(unit)),
+                    first: start + bytes / 2 / BLOCK * BLOCK,
+                    bytes: XFS_LOG.min(bytes / 4) / unit * unit,
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// False if the file system is mounted without flushes.
+    pub(super) fn has_barriers(&self) -> bool {
+        let mut options = self.mount.split(',');
+        !options.any(|option| option == "nobarrier" || option == "barrier=0")
     }
 
     pub(super) fn read(mut table: Table) -> Result<FileSystem, ConfigError> {

@@ -28,6 +28,7 @@ use crate::kernel::Kernel;
 pub use self::catalogue::{UnknownMachine, machine_names, machine_text};
 pub use self::files::{Files, FilesKind};
 pub use self::filesystem::FileSystem;
+pub(crate) use self::filesystem::{Log, LogKind};
 pub use self::ranges::PartRange;
 
 /// Bytes of a block.
@@ -446,10 +447,6 @@ impl Machine {
         let Some(filesystem) = &self.filesystem else {
             return Ok(self.partition_start);
         };
-        let chunk = match self.array_config() {
-            Some(config) => Array::new(config.clone())?.chunk(),
-            None => None,
-        };
         let size = self.partition_bytes()?;
         let room = size
             .checked_sub(filesystem.size)
@@ -457,8 +454,30 @@ impl Machine {
                 bytes: filesystem.size,
                 capacity: size,
             })?;
-        let start = filesystem.first_byte(chunk).unwrap_or(0);
+        let start = filesystem.first_byte(self.chunk()?).unwrap_or(0);
         Ok(self.partition_start + start.min(room / BLOCK * BLOCK))
+    }
+
+    /// The log of the file system, and whether its writes are between flushes. Before kernel 2.6.37 an fsync only flushes here.
+    fn log(&self) -> Result<Option<(Log, bool)>, SimError> {
+        let Some(filesystem) = self
+            .filesystem
+            .as_ref()
+            .filter(|_| self.host.kernel.flushes() && self.files.is_none())
+        else {
+            return Ok(None);
+        };
+        let bytes = self.partition_bytes()?;
+        let log = filesystem.log(self.partition_start, bytes, self.chunk()?);
+        Ok(log.map(|log| (log, filesystem.has_barriers())))
+    }
+
+    /// Chunk of the array, if it has one.
+    fn chunk(&self) -> Result<Option<u64>, SimError> {
+        match self.array_config() {
+            Some(config) => Ok(Array::new(config.clone())?.chunk()),
+            None => Ok(None),
+        }
     }
 
     /// True if every drive takes discards, and the array passes them on: md's parity levels do not by default.
@@ -533,6 +552,7 @@ impl Machine {
             takes_discards: self.takes_discards(),
             partition_start: self.target_start()?,
             files: self.files,
+            log: self.log()?,
             marks_write_back: self.filesystem.as_ref().is_none_or(|of| of.kind != "ext4"),
         };
         let cache = self.cache()?;

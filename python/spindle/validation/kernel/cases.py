@@ -8,6 +8,7 @@ from itertools import groupby
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from spindle.run.errors import Usage
 from spindle.validation.kernel.runner import CaseFigures, LoadFigures, MemberFigures
@@ -35,6 +36,8 @@ class Load(Struct, frozen=True):
     priority: str | None = None
     is_buffered: bool = False
     """Through the page cache, writes with fdatasync at the end; otherwise direct."""
+    syncs: bool = False
+    """An fsync after each write."""
 
     def offsets(self) -> list[int]:
         """Offset of each request in bytes, in the order of submission."""
@@ -127,14 +130,16 @@ def _sizes(text: str) -> dict[int, int]:
 def _request_case(rows: list[dict[str, str]]) -> Case:
     row, operation = rows[0], rows[0]["op"]
     direct = operation.startswith(("direct", "rand"))
-    buffered = operation in ("bufread", "bufwrite") and not row["fs"]
+    syncs = operation == "bufrandwrite-fsync"
+    buffered = (operation in ("bufread", "bufwrite") or syncs) and not row["fs"]
     load = Load(
-        write=operation.endswith("write"),
-        random=operation.startswith("rand"),
+        write=operation.endswith("write") or syncs,
+        random=operation.startswith("rand") or syncs,
         size_bytes=int(row["bs_kib"]) * 1024,
         depth=int(row["depth"]),
         count=int(row["count"]),
         is_buffered=buffered,
+        syncs=syncs,
     )
     members = [
         MemberFigures(
@@ -221,6 +226,8 @@ def _elevator_loads(row: dict[str, str]) -> list[Load]:
             return [load(priority="realtime:0"), second(load(count=count // 4, priority="idle"))]
         case "seqmerge":
             return [load(write=True, random=False), second(load(random=False))]
+        case "bufwrite" | "bufread":
+            return [replace(load(write=operation == "bufwrite", random=False), is_buffered=True)]
     return []
 
 

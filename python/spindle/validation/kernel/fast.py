@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
 
 from spindle import _core
 from spindle.result.figures import Stream
-from spindle.run.simulate import read_figures
+from spindle.run.simulate import SimulatedRun, read_figures
 from spindle.validation.kernel.cases import ELEVATORS, Case, Load
 from spindle.validation.kernel.runner import CaseFigures, LoadFigures, MemberFigures, NotModelled
-from spindle.validation.kernel.steps import CLOCK_READING_NS, MIXES, STRIPES
+from spindle.validation.kernel.steps import CLOCK_READING_NS, DRIVES, MIXES, REBUILT, SPEED_LIMITS_KIB, STRIPES
 from spindle.validation.kernel.trace import Request, member_figures
 
 PIECE_S = 1.0
@@ -31,6 +34,15 @@ _ELEVATORS_MARKED_AFTER_TICK_NS = {
 }
 """The same where elevators were measured: alone or on an array, and whether the loads are started as `MIXES` are."""
 _LOADS_BEGIN_NS = {1: 3_280, 2: 6_072}
+_REBUILDS_MARKED_AFTER_TICK_NS = {"raid1": 2_990_500, "": 7_203_800}
+_REBUILD_BEGINS_NS = 1_929_368
+"""The same where a member is rebuilt, from a tick whose number is a multiple of 8, and to the begin of md's thread."""
+_MDADM_READS = {8: 3}
+"""Sectors -> reads with which mdadm looks for old arrays at the end of the drive that it adds."""
+_BETWEEN_LOADS_NS = 7_936
+"""From the end of a load to the begin of the next one, which the shell starts."""
+_REBUILT_BY_S = 100
+"""A rebuild is over by then. A load without requests ends the run."""
 _LETTERS = {"read": "R", "write": "W", "flush": "F"}
 
 
@@ -43,18 +55,16 @@ class SimulatorRunner:
 
     def figures(self, case: Case) -> CaseFigures:
         """See `Runner`."""
+        if case.operation in SPEED_LIMITS_KIB:
+            return _rebuilt(case)
         if not case.loads:
             raise NotModelled(_reason(case))
+        starts_ns = [0] * len(case.loads)
         if case.one_after_another:
-            raise NotModelled("one load after another")
-        machine = _core.Machine.parse(machine_text(case), case.name)
-        workload = _core.Workload.parse(workload_text(case), case.name, case.name)
-        places = [load.offsets() for load in case.loads]
-        simulation = _core.Simulation(
-            machine, workload, trace=True, places=places, one_call_each=True, first_tick_ns=_first_tick_ns(case)
-        )
-        trace = b"".join(iter_pieces(simulation)).decode()
-        run = read_figures(simulation.figures()).run
+            _, alone = _simulated(case, case.loads[:1], [0])
+            starts_ns[1] = alone.run.elapsed_ns + _BETWEEN_LOADS_NS
+        trace, simulated = _simulated(case, case.loads, starts_ns)
+        run = simulated.run
         streams = run.streams if case.measured.loads else []
         loads = [_load(load, stream) for load, stream in zip(case.loads, streams, strict=bool(streams))]
         elapsed_ns = run.elapsed_ns
@@ -62,6 +72,37 @@ class SimulatorRunner:
             # When the last process closes a device, the kernel waits for the pages that are still being read.
             elapsed_ns = max(elapsed_ns, _last_completion_ns(trace))
         return CaseFigures(elapsed_ns=elapsed_ns, members=list(_members(case, trace)), loads=loads)
+
+
+def _simulated(case: Case, loads: Sequence[Load], starts_ns: Sequence[int]) -> tuple[str, SimulatedRun]:
+    """The trace and the figures of loads, each with the time of its begin, on the machine of a case."""
+    machine = _core.Machine.parse(machine_text(case), case.name)
+    workload = _core.Workload.parse(workload_text(loads, starts_ns), case.name, case.name)
+    places = [load.offsets() for load in loads]
+    simulation = _core.Simulation(
+        machine, workload, trace=True, places=places, one_call_each=True, first_tick_ns=_first_tick_ns(case)
+    )
+    trace = b"".join(iter_pieces(simulation)).decode()
+    return trace, read_figures(simulation.figures())
+
+
+def _rebuilt(case: Case) -> CaseFigures:
+    """The rebuild of a member without a load: from the command that adds it."""
+    machine = _core.Machine.parse(machine_text(case), case.name)
+    load = f"seconds = {_REBUILT_BY_S}\ndirect = true\nstart_delay = '{_REBUILT_BY_S - 1}s'\n"
+    workload = _core.Workload.parse(load, case.name, case.name)
+    marked_ns = _REBUILDS_MARKED_AFTER_TICK_NS.get(case.level, _REBUILDS_MARKED_AFTER_TICK_NS[""])
+    tick_ns = -marked_ns - _REBUILD_BEGINS_NS
+    simulation = _core.Simulation(machine, workload, trace=True, first_tick_ns=tick_ns % (8 * TICK_NS))
+    trace = b"".join(iter_pieces(simulation)).decode()
+    of = read_figures(simulation.figures()).rebuild
+    if of is None or of.finished_ns is None:
+        raise NotModelled(f"the rebuild takes over {_REBUILT_BY_S} s")
+    members = list(_members(case, trace, before_ns=of.finished_ns + TICK_NS))
+    added = DRIVES.index(REBUILT)
+    reads, sectors = sum(_MDADM_READS.values()), sum(size * count for size, count in _MDADM_READS.items())
+    members[added] = replace(members[added], reads=reads, read_sizes=_MDADM_READS, read_sectors=sectors)
+    return CaseFigures(elapsed_ns=_REBUILD_BEGINS_NS + of.finished_ns, members=members, loads=[])
 
 
 def iter_pieces(simulation: _core.Simulation) -> Iterator[bytes]:
@@ -75,8 +116,8 @@ def _last_completion_ns(trace: str) -> int:
 
 
 def _reason(case: Case) -> str:
-    if case.operation == "check" or case.operation.startswith("rebuild"):
-        return "check or rebuild without a load"
+    if case.operation == "check":
+        return "check"
     if case.table == ELEVATORS:
         return "buffered load below a short queue"
     return "file system" if case.file_system else "an fsync after each buffered write"
@@ -117,6 +158,9 @@ def machine_text(case: Case) -> str:
             lines += [f"stripe_cache_size = {case.stripe_cache}"]
         if case.degraded:
             lines += [f"missing = {[1] if level == 'raid1' else [2, 3][: case.degraded]}"]
+        if case.operation in SPEED_LIMITS_KIB:
+            lines += [f"rebuild = {DRIVES.index(REBUILT)}"]
+            lines += [f"sync_speed_max = '{SPEED_LIMITS_KIB[case.operation]}KiB/s'"]
     capacity = case.drive_mib * 2**20
     lines += ["[[drive]]", f"count = {case.members}", f"queue_depth = {case.queue_depth}", f"capacity = {capacity}"]
     lines += ["service = '100us'", "transfer_rate = '200 MB/s'", "flush = '100us'"]
@@ -124,23 +168,26 @@ def machine_text(case: Case) -> str:
     return "\n".join(lines) + "\n"
 
 
-def workload_text(case: Case) -> str:
-    """Return the loads of a case as a workload file."""
-    lines = ["seconds = 'none'", f"requests = {sum(load.count for load in case.loads)}"]
-    for number, load in enumerate(case.loads, 1):
+def workload_text(loads: Sequence[Load], starts_ns: Sequence[int]) -> str:
+    """Return loads, each with the time of its begin, as a workload file."""
+    lines = ["seconds = 'none'", f"requests = {sum(load.count for load in loads)}"]
+    for number, (load, start_ns) in enumerate(zip(loads, starts_ns, strict=True), 1):
         lines += ["[[stream]]", f"name = 'load{number}'", f"size = {load.size_bytes}", f"depth = {load.depth}"]
         lines += ["pattern = 'sequential'", f"write_fraction = {int(load.write)}", f"stop_requests = {load.count}"]
+        lines += [f"start_delay = '{start_ns}ns'"] if start_ns else []
         lines += [f"priority = '{load.priority}'"] if load.priority else []
         if load.is_buffered:
-            lines += ["direct = false", f"end_fsync = {str(load.write).lower()}"]
+            sync = "fsync_every = 1" if load.syncs else f"end_fsync = {str(load.write).lower()}"
+            lines += ["direct = false", sync]
     return "\n".join(lines) + "\n"
 
 
-def _members(case: Case, trace: str) -> Iterator[MemberFigures]:
+def _members(case: Case, trace: str, before_ns: int = sys.maxsize) -> Iterator[MemberFigures]:
     drives: dict[str, list[Request]] = {}
     for line in csv.DictReader(trace.splitlines()):
         # A drive serves in the order of arrival, so the order of completion is the same.
         one = Request(int(line["arrive_ns"]), _LETTERS[line["op"]], int(line["lbn"]), int(line["blocks"]))
         drives.setdefault(line["drive"], []).append(one)
     for slot in range(case.members):
-        yield member_figures(case, slot, drives.get(f"drive{slot}", []), has_times=False)
+        requests = [one for one in drives.get(f"drive{slot}", []) if one.arrive_ns < before_ns]
+        yield member_figures(case, slot, requests, has_times=False)

@@ -19,7 +19,7 @@ _FIGURES, _ERRORS = "/run/figures", "/run/errors"
 _ID = "11111111-2222-3333-4444-555555555555"
 _ARRAY_ID = "11111111:22222222:33333333:44444444"
 _MD = "/sys/block/md0/md"
-_REBUILT = "vdb"
+REBUILT = "vdb"
 STRIPES = 256
 """md's own `stripe_cache_size`."""
 _FILE = "/mnt/f"
@@ -41,6 +41,9 @@ _PRINTED = (
 """Attributes that were printed before each measurement, each by a process: they move its begin."""
 MIXES = ("mix", "mixw")
 _LATER = (*MIXES, "prio")
+_DEFAULT_LIMIT_KIB = 200_000
+SPEED_LIMITS_KIB = {"rebuild": _DEFAULT_LIMIT_KIB, "rebuild-limit20000": 20_000}
+"""Operation -> the highest speed of a rebuild, KiB/s."""
 CLOCK_READING_NS = 256
 """A reading of the clock took so long: User Mode Linux was unchanged."""
 _READINGS, _READINGS_RAID1, _READINGS_LATER = 16, 15, 51
@@ -137,11 +140,13 @@ def _array(case: Case) -> Iterator[str]:
         gone = ["vdb"] if case.level == "raid1" else ["vdc", "vdd"]
         for drive in gone[: case.degraded]:
             yield _removal(drive)
-    if case.operation.startswith("rebuild"):
-        yield _removal(_REBUILT)
-        yield _linked(f"{_DD} if=/dev/zero of=/dev/{_REBUILT} bs=1M count=1 conv=fdatasync") + " 2>/dev/null"
-    if case.operation == "rebuild-limit20000":
-        yield "echo 20000 >/proc/sys/dev/raid/speed_limit_max"
+    if case.operation in SPEED_LIMITS_KIB:
+        yield _removal(REBUILT)
+        yield _linked(f"{_DD} if=/dev/zero of=/dev/{REBUILT} bs=1M count=1 conv=fdatasync") + " 2>/dev/null"
+    if case.operation in SPEED_LIMITS_KIB:
+        limit_kib = SPEED_LIMITS_KIB[case.operation]
+        if limit_kib != _DEFAULT_LIMIT_KIB:
+            yield f"echo {limit_kib} >/proc/sys/dev/raid/speed_limit_max"
     if case.read_ahead_kib not in ("", "default"):
         yield f"echo {case.read_ahead_kib} >/sys/block/{_device(case)}/queue/read_ahead_kb"
 
@@ -196,8 +201,8 @@ def _command(case: Case) -> str:
             return f"load append {_FILE} 512 {case.count}"
         case "check":
             return _until(f"echo check >{_MD}/sync_action", "sync_action", "idle")
-        case "rebuild" | "rebuild-limit20000":
-            return _until(_linked(f"mdadm -q /dev/md0 -a /dev/{_REBUILT}"), "degraded", "0")
+        case operation if operation in SPEED_LIMITS_KIB:
+            return _until(_linked(f"mdadm -q /dev/md0 -a /dev/{REBUILT}"), "degraded", "0")
     if not case.loads:
         raise NotModelled(f"operation {case.operation}")
     loads = [f"{_PRIORITIES[load.priority]}{_requests(file, load)}" for load in case.loads]
