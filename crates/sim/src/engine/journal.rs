@@ -59,12 +59,17 @@ const COMMIT: u64 = 4096;
 const INODES: u32 = 16;
 
 /// The inode of a file.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Default)]
 struct Inode {
     /// Tick of its times, counted from 1.
     changed: u64,
     /// The transaction that has the change.
     transaction: u64,
+    /// XFS: fsyncs that wait for a commit. They share the inode's lock, which who changes the times needs alone
+    /// (`xfs_fsync_flush_log`, `xfs_vn_update_time`).
+    holders: u32,
+    /// Slots of writes that wait until they may change the times, and of fsyncs that came after them.
+    queue: VecDeque<u32>,
 }
 
 /// The commits of a `[filesystem]`.
@@ -76,7 +81,8 @@ struct Commits {
     inodes: Vec<Inode>,
     /// Number of the transaction that takes changes, from 1.
     transaction: u64,
-    /// Parts of the one that is being written which are done.
+    /// The one before it is being written, and so many of its parts are done.
+    is_writing: bool,
     done: usize,
 }
 
@@ -91,21 +97,37 @@ impl Commits {
     fn inode(&mut self, file: u32) -> &mut Inode {
         let at = file as usize;
         if self.inodes.len() <= at {
-            self.inodes.resize(at + 1, Inode::default());
+            self.inodes.resize_with(at + 1, Inode::default);
         }
         &mut self.inodes[at]
     }
 
-    /// A write to a file begins.
-    fn note_write(&mut self, file: u32, now_ns: u64) {
+    /// A write to a file begins: false if it has to wait, as it changes the inode's times and cannot do so now.
+    fn note_write(&mut self, slot: u32, file: u32, now_ns: u64) -> bool {
         let (tick, transaction) = (self.ticks.count(now_ns) + 1, self.transaction);
+        let is_recording = self.is_recording();
+        let is_xfs = matches!(self.log.kind, LogKind::Records(_));
         let inode = self.inode(file);
-        if inode.changed != tick {
-            *inode = Inode {
-                changed: tick,
-                transaction,
-            };
+        if inode.changed == tick {
+            return true;
         }
+        if is_xfs && (inode.holders > 0 || !inode.queue.is_empty()) {
+            inode.queue.push_back(slot);
+            return false;
+        }
+        inode.changed = tick;
+        if is_recording && inode.transaction + 1 == transaction {
+            // Its block is on the way to the journal (`BH_Shadow`). Others find the times changed already.
+            inode.queue.push_back(slot);
+            return false;
+        }
+        inode.transaction = transaction;
+        true
+    }
+
+    /// True while the record of an ext4 transaction is being written.
+    fn is_recording(&self) -> bool {
+        self.is_writing && self.log.kind == LogKind::Transactions && self.done == 0
     }
 
     /// Bytes of the transaction or record with all changes.
@@ -134,6 +156,8 @@ pub(crate) struct Journal {
     /// Slots whose fsync the write under way is for, and those that share the next.
     running: Vec<u32>,
     waiting: Vec<u32>,
+    /// Memory for those of a commit that ends.
+    ended: Vec<u32>,
     /// By number of the file.
     locks: Vec<Lock>,
     /// Those that buffered readers share, on XFS.
@@ -156,6 +180,7 @@ impl Journal {
                 ticks,
                 inodes: Vec::new(),
                 transaction: 1,
+                is_writing: false,
                 done: 0,
             }),
             slot,
@@ -164,6 +189,7 @@ impl Journal {
             record: 0,
             running: Vec::new(),
             waiting: Vec::new(),
+            ended: Vec::new(),
             locks: Vec::new(),
             io_locks: None,
         }
@@ -184,6 +210,7 @@ impl Journal {
             record,
             running: Vec::new(),
             waiting: Vec::new(),
+            ended: Vec::new(),
             locks: Vec::new(),
             io_locks: IoLocks::of(files),
         }
@@ -431,18 +458,16 @@ impl Engine {
         Ok(())
     }
 
-    /// A write to a file begins: its inode changes.
-    pub(super) fn note_write(&mut self, slot: u32) {
+    /// A write of the load begins, and changes the inode of its file: false if it has to wait for that.
+    pub(super) fn note_write(&mut self, slot: u32) -> bool {
         let of = &self.load.slots[slot as usize];
         let is_write = !matches!(of.request.op, Op::Read | Op::Rewrite);
-        let (file, is_write) = (of.request.file, is_write && of.stage == Stage::Data);
-        let now_ns = self.now_ns;
-        if is_write
-            && let Some(journal) = &mut self.journal
-            && let Some(commits) = journal.commits()
-        {
-            commits.note_write(file, now_ns);
+        if !is_write || of.stage != Stage::Data {
+            return true;
         }
+        let (file, now_ns) = (of.request.file, self.now_ns);
+        let commits = self.journal.as_deref_mut().and_then(Journal::commits);
+        commits.is_none_or(|commits| commits.note_write(slot, file, now_ns))
     }
 
     /// An fsync of a `[filesystem]`: the data of the file are on the drives, or in their caches.
@@ -458,25 +483,31 @@ impl Engine {
         let Some(journal) = &mut self.journal else {
             return Ok(());
         };
-        let is_writing = !journal.running.is_empty();
         let Some(commits) = journal.commits() else {
             return Ok(());
         };
         let (flushes, transaction) = (commits.flushes, commits.transaction);
-        let changed_in = match of_inode {
-            true => commits.inode(file).transaction,
-            false => 0,
-        };
-        if changed_in == transaction {
+        let (is_writing, is_xfs) = (
+            commits.is_writing,
+            commits.log.kind != LogKind::Transactions,
+        );
+        let inode = commits.inode(file);
+        if of_inode && is_xfs && !inode.queue.is_empty() {
+            inode.queue.push_back(slot);
+            return Ok(());
+        }
+        let is_under_way = is_writing && inode.transaction + 1 == transaction;
+        if of_inode && (inode.transaction == transaction || is_under_way) {
+            inode.holders += 1;
+            if is_under_way {
+                journal.running.push(slot);
+                return Ok(());
+            }
             journal.waiting.push(slot);
             return match is_writing {
                 true => Ok(()),
                 false => self.begin_commit(),
             };
-        }
-        if is_writing && changed_in + 1 == transaction {
-            journal.running.push(slot);
-            return Ok(());
         }
         if !flushes {
             return self.parts_done(slot);
@@ -493,7 +524,7 @@ impl Engine {
         if let Some(commits) = journal.commits() {
             let record = commits.record();
             commits.transaction += 1;
-            commits.done = 0;
+            (commits.is_writing, commits.done) = (true, 0);
             journal.record = record;
         }
         self.write_part()
@@ -541,31 +572,77 @@ impl Engine {
     }
 
     fn commit_part_done(&mut self) -> Result<(), SimError> {
-        if let Some(journal) = &mut self.journal
-            && let Some(commits) = journal.commits()
-        {
-            commits.done += 1;
+        let Some(commits) = self.journal.as_deref_mut().and_then(Journal::commits) else {
+            return Ok(());
+        };
+        let was_recording = commits.is_recording();
+        commits.done += 1;
+        if was_recording {
+            self.let_writers_go_on()?;
         }
         self.write_part()
     }
 
-    /// Those who waited for the commit see the end of their fsync; those who came meanwhile share the next one.
+    /// Writes that waited to change their inodes do so, and fsyncs behind them go on, as far as they can.
+    fn let_writers_go_on(&mut self) -> Result<(), SimError> {
+        let mut file = 0;
+        while let Some(commits) = self.journal.as_deref_mut().and_then(Journal::commits)
+            && let Some(inode) = commits.inodes.get_mut(file)
+        {
+            let next = inode.queue.front().copied();
+            let is_locked = inode.holders > 0 && commits.log.kind != LogKind::Transactions;
+            let is_write = |slot: u32| self.load.slots[slot as usize].stage == Stage::Data;
+            match next {
+                Some(slot) if is_write(slot) && is_locked => file += 1,
+                None => file += 1,
+                Some(slot) => {
+                    let mut rest = std::mem::take(&mut inode.queue);
+                    rest.pop_front();
+                    if is_write(slot) {
+                        let tick = commits.ticks.count(self.now_ns) + 1;
+                        (inode.changed, inode.transaction) = (tick, commits.transaction);
+                        self.issue(slot, false)?;
+                        self.unplug()?;
+                    } else {
+                        self.sync_commits(slot)?;
+                    }
+                    if let Some(commits) = self.journal.as_deref_mut().and_then(Journal::commits)
+                        && let Some(inode) = commits.inodes.get_mut(file)
+                    {
+                        rest.append(&mut inode.queue);
+                        inode.queue = rest;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Those who waited for the commit see the end of their fsync. The next one of ext4 begins before they run, so changes that
+    /// they make then are not in it (`kjournald2` does not sleep in between).
     fn end_commit(&mut self) -> Result<(), SimError> {
         let Some(journal) = &mut self.journal else {
             return Ok(());
         };
         let mut slots = std::mem::take(&mut journal.running);
+        journal.running = std::mem::take(&mut journal.ended);
+        let has_next = !journal.waiting.is_empty();
+        if let Some(commits) = journal.commits() {
+            commits.is_writing = false;
+            for slot in &slots {
+                let file = self.load.slots[*slot as usize].request.file;
+                commits.inode(file).holders -= 1;
+            }
+        }
+        if has_next {
+            self.begin_commit()?;
+        }
+        self.let_writers_go_on()?;
         for slot in slots.drain(..) {
             self.parts_done(slot)?;
         }
-        let Some(journal) = &mut self.journal else {
-            return Ok(());
-        };
-        if journal.running.is_empty() {
-            journal.running = slots;
-            if !journal.waiting.is_empty() {
-                return self.begin_commit();
-            }
+        if let Some(journal) = &mut self.journal {
+            journal.ended = slots;
         }
         Ok(())
     }

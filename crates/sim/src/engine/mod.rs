@@ -1376,8 +1376,8 @@ impl Engine {
     fn issue(&mut self, slot: u32, plugged: bool) -> Result<(), SimError> {
         let of = self.load.slots[slot as usize];
         let is_own = !matches!(of.stage, Stage::Pages | Stage::Log);
-        if self.journal.is_some() {
-            self.note_write(slot);
+        if self.journal.is_some() && !self.note_write(slot) {
+            return Ok(());
         }
         if is_own && self.cache.is_some() && self.is_buffered(of.worker) {
             return self.issue_buffered(slot);
