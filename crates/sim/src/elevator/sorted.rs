@@ -236,6 +236,21 @@ impl Nodes {
         some(found)
     }
 
+    /// The one that came there last.
+    pub(crate) fn latest_at(&self, tree: &Sorted, address: u64) -> Option<Id> {
+        let (mut found, mut at) = (NONE, tree.root);
+        while at != NONE {
+            let node = self.node(at);
+            if node.key.0 <= address {
+                found = at;
+                at = node.right;
+            } else {
+                at = node.left;
+            }
+        }
+        some(found).filter(|&id| self.node(id).key.0 == address)
+    }
+
     /// One that begins exactly there (`elv_rb_find`).
     pub(crate) fn exactly_at(&self, tree: &Sorted, address: u64) -> Option<Id> {
         self.at_or_after(tree, address)
@@ -280,6 +295,11 @@ mod tests {
             let address = mix(round ^ 5) % 110;
             let found = map.range((address, 0)..).next().map(|(_, &id)| id);
             assert_eq!(nodes.at_or_after(&tree, address), found);
+            let there = map.range((address, 0)..(address + 1, 0));
+            assert_eq!(
+                nodes.latest_at(&tree, address),
+                there.last().map(|(_, &id)| id)
+            );
         }
         let walked: Vec<Id> = std::iter::successors(tree.first(), |&id| nodes.next(id)).collect();
         assert_eq!(walked, map.values().copied().collect::<Vec<_>>());

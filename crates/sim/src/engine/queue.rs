@@ -154,6 +154,8 @@ pub(crate) struct Queue {
     /// Waiting requests by their end, for back merges.
     ends: Nodes,
     by_end: Sorted,
+    /// The waiting request that was extended last, or the first one (`q->last_merge`).
+    last_merge: Option<Id>,
     allocated: [u32; 2],
     throttle: Option<Box<Throttle>>,
     /// Which requests are free, where the elevator leaves some kinds a part of them only.
@@ -237,6 +239,7 @@ impl Queue {
             beside: Vec::with_capacity(capacity.min(4096)),
             ends: Nodes::default(),
             by_end: Sorted::default(),
+            last_merge: None,
             allocated: [0; 2],
             throttle: limits.throttle.map(|setup| Box::new(Throttle::new(setup))),
             tags: (limits.multi_queue && limits.has_shares).then(|| Tags::new(limits.requests)),
@@ -330,7 +333,7 @@ impl Queue {
             return false;
         }
         match self.limits.multi_queue {
-            true => self.elevator.merges_inserted() && self.merge_back(now_ns, chain, true, bios),
+            true => self.elevator.merges_inserted() && self.append_request(now_ns, chain, bios),
             false => self.merge(now_ns, chain, bios),
         }
     }
@@ -499,64 +502,94 @@ impl Queue {
         self.elevator.insert(now_ns, id, self.requests.as_slice());
         if self.merges {
             self.ends.insert(&mut self.by_end, id, request.end());
+            self.last_merge.get_or_insert(id);
         }
         Ok(())
     }
 
-    /// `elv_merge`: at the end of a waiting request, or before the begin of one.
+    /// `elv_merge`: at the end of a waiting request, or before the begin of one; the one that was extended last is the first to
+    /// be tried. One that has no room is the end of the search.
     fn merge(&mut self, now_ns: u64, chain: Chain, bios: &mut Slab<Bio>) -> bool {
-        if self.merge_back(now_ns, chain, false, bios) {
-            return true;
-        }
         let bio = &chain.request;
-        let all = self.requests.as_slice();
-        let front = self.elevator.front_merge(bio, all);
-        if let Some(id) = front.filter(|id| self.fits(now_ns, *id, bio, false)) {
-            let request = self.requests.get_mut(id);
-            request.lbn = bio.lbn;
-            request.blocks += bio.blocks;
-            let first = std::mem::replace(&mut self.beside[id as usize].first, chain.first);
-            bios.get_mut(chain.last).next = first;
-            self.figures.front_merges += 1;
-            self.elevator.moved(now_ns, id, self.requests.as_slice());
-            if let Some(before) = self.elevator.neighbour(id, false) {
-                self.join(now_ns, before, id, bios);
+        if let Some(id) = self.last_merge
+            && self.allows(now_ns, id, bio, false)
+        {
+            let (first, end) = {
+                let of = self.requests.get(id);
+                (of.lbn, of.end())
+            };
+            if end == bio.lbn {
+                return self.extend_back(now_ns, id, chain, bios);
             }
-            return true;
+            if bio.end() == first {
+                return self.extend_front(now_ns, id, chain, bios);
+            }
         }
-        false
+        if let Some(id) = self.ends.latest_at(&self.by_end, bio.lbn)
+            && self.allows(now_ns, id, bio, false)
+        {
+            return self.extend_back(now_ns, id, chain, bios);
+        }
+        let front = self.elevator.front_merge(bio, self.requests.as_slice());
+        match front.filter(|id| self.allows(now_ns, *id, bio, false)) {
+            Some(id) => self.extend_front(now_ns, id, chain, bios),
+            None => false,
+        }
     }
 
-    /// At the end of a waiting request, which then may become one with the next. `is_request`: it has a request of its
-    /// own so far. One that is inserted looks back only: it may become part of the one before it.
-    fn merge_back(
-        &mut self,
-        now_ns: u64,
-        chain: Chain,
-        is_request: bool,
-        bios: &mut Slab<Bio>,
-    ) -> bool {
-        let bio = &chain.request;
-        let back = self.ends.exactly_at(&self.by_end, bio.lbn);
-        let Some(id) = back.filter(|id| self.fits(now_ns, *id, bio, is_request)) else {
+    /// A bio goes to the end of a waiting request, if there is room; the request may become one with the next.
+    fn extend_back(&mut self, now_ns: u64, id: Id, chain: Chain, bios: &mut Slab<Bio>) -> bool {
+        if !self.append(id, chain, bios) {
             return false;
-        };
-        self.ends.remove(&mut self.by_end, id);
-        self.requests.get_mut(id).blocks += bio.blocks;
-        let last = std::mem::replace(&mut self.beside[id as usize].last, chain.last);
-        bios.get_mut(last).next = chain.first;
-        self.figures.back_merges += 1;
-        self.ends.insert(&mut self.by_end, id, bio.end());
-        if !is_request {
-            if let Some(next) = self.elevator.neighbour(id, true) {
-                self.join(now_ns, id, next, bios);
-            }
+        }
+        if let Some(next) = self.elevator.neighbour(id, true) {
+            self.join(now_ns, id, next, bios);
+        }
+        true
+    }
+
+    /// A bio goes before the begin of a waiting request, if there is room; the request may become one with that before it.
+    fn extend_front(&mut self, now_ns: u64, id: Id, chain: Chain, bios: &mut Slab<Bio>) -> bool {
+        let bio = &chain.request;
+        if !self.has_room(id, bio) {
+            return false;
+        }
+        let request = self.requests.get_mut(id);
+        request.lbn = bio.lbn;
+        request.blocks += bio.blocks;
+        let first = std::mem::replace(&mut self.beside[id as usize].first, chain.first);
+        bios.get_mut(chain.last).next = first;
+        self.figures.front_merges += 1;
+        self.last_merge = Some(id);
+        self.elevator.moved(now_ns, id, self.requests.as_slice());
+        if let Some(before) = self.elevator.neighbour(id, false) {
+            self.join(now_ns, before, id, bios);
+        }
+        true
+    }
+
+    /// A request that is inserted becomes a part of the one before it (`elv_attempt_insert_merge`), and they of the one before
+    /// them.
+    fn append_request(&mut self, now_ns: u64, chain: Chain, bios: &mut Slab<Bio>) -> bool {
+        let bio = &chain.request;
+        let last = self.last_merge;
+        let last = last.filter(|id| self.requests.get(*id).end() == bio.lbn);
+        if let Some(id) = last
+            && self.allows(now_ns, id, bio, true)
+            && self.append(id, chain, bios)
+        {
             return true;
         }
-        let mut kept = id;
+        let back = self.ends.latest_at(&self.by_end, bio.lbn);
+        let Some(mut kept) = back.filter(|id| self.allows(now_ns, *id, bio, true)) else {
+            return false;
+        };
+        if !self.append(kept, chain, bios) {
+            return false;
+        }
         while let Some(before) = self
             .ends
-            .exactly_at(&self.by_end, self.requests.get(kept).lbn)
+            .latest_at(&self.by_end, self.requests.get(kept).lbn)
             && self.join(now_ns, before, kept, bios)
         {
             kept = before;
@@ -564,8 +597,24 @@ impl Queue {
         true
     }
 
-    /// True if a bio may become part of a waiting request.
-    fn fits(&mut self, now_ns: u64, id: Id, bio: &BlockRequest, is_request: bool) -> bool {
+    /// Puts a bio or its request to the end of a waiting request; false: there is no room.
+    fn append(&mut self, id: Id, chain: Chain, bios: &mut Slab<Bio>) -> bool {
+        let bio = &chain.request;
+        if !self.has_room(id, bio) {
+            return false;
+        }
+        self.ends.remove(&mut self.by_end, id);
+        self.requests.get_mut(id).blocks += bio.blocks;
+        let last = std::mem::replace(&mut self.beside[id as usize].last, chain.last);
+        bios.get_mut(last).next = chain.first;
+        self.figures.back_merges += 1;
+        self.ends.insert(&mut self.by_end, id, bio.end());
+        self.last_merge = Some(id);
+        true
+    }
+
+    /// True if a bio, or its request, may become part of a waiting request, but for its length.
+    fn allows(&mut self, now_ns: u64, id: Id, bio: &BlockRequest, is_request: bool) -> bool {
         let all = self.requests.as_slice();
         let request = &all[id as usize];
         let elevator = &mut self.elevator;
@@ -577,7 +626,10 @@ impl Queue {
             } else {
                 elevator.may_merge(now_ns, id, bio, all)
             }
-            && request.blocks + bio.blocks <= self.limits.max_blocks
+    }
+
+    fn has_room(&self, id: Id, bio: &BlockRequest) -> bool {
+        self.requests.get(id).blocks + bio.blocks <= self.limits.max_blocks
     }
 
     /// `attempt_merge`: two waiting requests that touch become one.
@@ -599,6 +651,7 @@ impl Queue {
             .joined(now_ns, kept, gone, self.requests.as_slice());
         self.ends.remove(&mut self.by_end, kept);
         self.ends.remove(&mut self.by_end, gone);
+        self.last_merge = Some(kept);
         self.requests.get_mut(kept).blocks += back.blocks;
         self.ends.insert(&mut self.by_end, kept, back.end());
         let (first, last) = (
@@ -616,6 +669,12 @@ impl Queue {
         self.return_tag(self.beside[gone as usize].tag);
         self.requests.remove(gone);
         true
+    }
+
+    /// Nothing can become part of a request any more.
+    fn leaves_elevator(&mut self, id: Id) {
+        self.ends.remove(&mut self.by_end, id);
+        self.last_merge = self.last_merge.filter(|last| *last != id);
     }
 
     #[inline]
@@ -676,7 +735,7 @@ impl Queue {
         let mut before = VecDeque::new();
         while let Some(id) = self.elevator.dispatch(now_ns, self.requests.as_slice()) {
             if self.merges {
-                self.ends.remove(&mut self.by_end, id);
+                self.leaves_elevator(id);
             }
             before.push_back(id);
         }
@@ -780,7 +839,7 @@ impl Queue {
                 break;
             };
             if self.merges {
-                self.ends.remove(&mut self.by_end, id);
+                self.leaves_elevator(id);
             }
             if has_room {
                 self.reserve(now_ns);
