@@ -100,6 +100,20 @@ def test_differences_have_a_sign_and_beyond_the_bounds_a_cause() -> None:
     assert compared(outcome(mean_ns=4e6), outcome(), other).cause == causes.UNKNOWN
 
 
+@pytest.mark.parametrize(
+    ("drive", "iops", "cause"),
+    [
+        ("disk", 900, causes.FIRST_SEEK),  # 11 ms longer
+        ("plain", 900, causes.UNKNOWN),
+        ("disk", 500, causes.UNKNOWN),  # 100 ms
+        ("disk", 1100, causes.UNKNOWN),
+    ],
+)
+def test_a_short_load_on_disks_may_differ_by_its_first_seek(drive: str, iops: int, cause: str) -> None:
+    exact = outcome(iops=iops, bytes_per_s=64_000 * iops)
+    assert compared(outcome(), exact, replace(POINT, level="single", drive=drive)).cause == cause
+
+
 def reported(grid: Grid, point: Point | buffered.BufferedPoint) -> GridReport:
     """A grid of two points, of which one agrees."""
     both = [PointOutcomes(point, outcome(), outcome()), PointOutcomes(point, outcome(bytes_per_s=32e6), outcome())]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from spindle.validation.grid.buffered import BufferedPoint
-from spindle.validation.grid.outcomes import PointOutcomes
+from spindle.validation.grid.outcomes import Outcome, PointOutcomes
 from spindle.validation.grid.points import Point
 
 RETRIED = "a read that finds no free request at once (REQ_NOWAIT) is repeated through the stripe cache, page by page"
 ROWS = "md's thread handles rows of the stripe cache at other moments, so that other ones become one request"
 TURNS = "md's thread waits for another drive, so that the drives have fewer or more writes at a time"
 PAUSES = "writers' pauses are one level of dirty pages, so that other pages are dirty when the flusher comes"
+FIRST_SEEK = "before the load the target is searched for content, at its end too, and the first seek from there is long"
+LONGEST_SEEK_S = 0.025
+"""Of the grid's disk over all its tracks, with a turn."""
 UNKNOWN = "unknown"
 
 
@@ -20,7 +23,13 @@ def direct(both: PointOutcomes) -> str:
     parity = point.level in ("raid5", "raid6")
     if parity and exact.at_drives["reads"] > 1.5 * fast.at_drives["reads"] + 100 * point.drives:
         return RETRIED
+    if point.drive == "disk" and 0 < _seconds(exact) - _seconds(fast) < LONGEST_SEEK_S:
+        return FIRST_SEEK
     return UNKNOWN
+
+
+def _seconds(of: Outcome) -> float:
+    return sum(operation.requests for operation in of.operations.values()) / of.iops
 
 
 def buffered(both: PointOutcomes) -> str:
