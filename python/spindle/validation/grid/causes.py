@@ -12,7 +12,7 @@ TURNS = "md's thread waits for another drive, so that the drives have fewer or m
 PAUSES = "writers' pauses are one level of dirty pages, so that other pages are dirty when the flusher comes"
 FIRST_SEEK = "before the load the target is searched for content, at its end too, and the first seek from there is long"
 LONGEST_SEEK_S = 0.025
-"""Of the grid's disk over all its tracks, with a turn."""
+"""A seek of the grid's disk over all its tracks, with a turn of the disk."""
 UNKNOWN = "unknown"
 
 
