@@ -186,6 +186,8 @@ pub(crate) struct Engine {
     finished: VecDeque<(u32, Completion)>,
     /// Queues that received bios and have not been run since.
     touched: Vec<u32>,
+    /// Queues in which requests have become parts of others while threads wait for one.
+    merged: Vec<u32>,
     is_touched: Vec<bool>,
     /// Requests that the drive is to get at once.
     started: Vec<Id>,
@@ -300,6 +302,7 @@ impl Engine {
             plug: Plug::default(),
             finished: VecDeque::with_capacity(64),
             touched: Vec::with_capacity(queues.len()),
+            merged: Vec::new(),
             is_touched: vec![false; queues.len()],
             started: Vec::with_capacity(64),
             requests: Vec::with_capacity(64),
@@ -474,6 +477,9 @@ impl Engine {
                     self.seen(slot)?;
                 }
             }
+            if !self.merged.is_empty() {
+                self.free_merged()?;
+            }
             self.fill_ready()?;
             if self.io_threads.is_some() {
                 self.run_ready_threads()?;
@@ -510,6 +516,7 @@ impl Engine {
     fn is_settled(&self) -> bool {
         self.finished.is_empty()
             && self.touched.is_empty()
+            && self.merged.is_empty()
             && self.ready.is_empty()
             && self.postponed.is_empty()
             && self.seen_now.is_empty()
@@ -550,6 +557,9 @@ impl Engine {
         while let Some(queue) = self.next_touched() {
             let queue = queue as usize;
             self.is_touched[queue] = false;
+            if self.queues[queue].has_merged() {
+                self.merged.push(queue as u32);
+            }
             self.catch_up(queue);
             while !self.queues[queue].is_quiet()
                 && let Some(request) = self.queues[queue]
@@ -2017,14 +2027,7 @@ impl Engine {
                     self.postponed.push_back(Postponed::LetIn(queue, chain));
                 }
                 // The thread that waits for the completion was woken before those that wait for a request.
-                match &mut self.io_threads {
-                    Some(threads) => threads.freed.push_back(queue as u32),
-                    None if self.rules.reading_ns > 0 && self.rules.kernel.multi_queue() => {
-                        self.wake_sleepers(queue);
-                    }
-                    None => self.free(queue, &request)?,
-                }
-                Ok(())
+                self.free(queue, &request)
             }
         }
     }
@@ -2032,10 +2035,30 @@ impl Engine {
     /// A request is free: threads that sleep for one may go on.
     #[inline(always)]
     fn free(&mut self, queue: usize, request: &BlockRequest) -> Result<(), SimError> {
-        self.queues[queue]
-            .freed(self.now_ns, request, &mut self.bios)
-            .map_err(|error| self.refused(queue, error))?;
-        self.go_on_admitted(queue)
+        match &mut self.io_threads {
+            Some(threads) => threads.freed.push_back(queue as u32),
+            None if self.rules.reading_ns > 0 && self.rules.kernel.multi_queue() => {
+                self.wake_sleepers(queue);
+            }
+            None => {
+                self.queues[queue]
+                    .freed(self.now_ns, request, &mut self.bios)
+                    .map_err(|error| self.refused(queue, error))?;
+                return self.go_on_admitted(queue);
+            }
+        }
+        Ok(())
+    }
+
+    /// Requests that have become parts of others are free.
+    fn free_merged(&mut self) -> Result<(), SimError> {
+        while let Some(queue) = self.merged.pop() {
+            while let Some(request) = self.queues[queue as usize].next_merged() {
+                self.touch(queue as usize);
+                self.free(queue as usize, &request)?;
+            }
+        }
+        Ok(())
     }
 
     /// A request is free: threads that sleep for one are to run.

@@ -154,6 +154,8 @@ pub(crate) struct Queue {
     /// Waiting requests by their end, for back merges.
     ends: Nodes,
     by_end: Sorted,
+    /// Requests that have become parts of others while threads wait for one.
+    merged: Vec<BlockRequest>,
     /// The waiting request that was extended last, or the first one (`q->last_merge`).
     last_merge: Option<Id>,
     allocated: [u32; 2],
@@ -239,6 +241,7 @@ impl Queue {
             beside: Vec::with_capacity(capacity.min(4096)),
             ends: Nodes::default(),
             by_end: Sorted::default(),
+            merged: Vec::new(),
             last_merge: None,
             allocated: [0; 2],
             throttle: limits.throttle.map(|setup| Box::new(Throttle::new(setup))),
@@ -404,6 +407,7 @@ impl Queue {
         // A bio of another thread than the waiting request's may not become a part of it; a request may.
         if !plugged && self.limits.has_shares && self.merges_request(now_ns, chain, bios) {
             self.return_tag(tag);
+            self.free_again(&chain.request);
             self.throttled_merged(&chain.request);
             return Ok(false);
         }
@@ -667,8 +671,29 @@ impl Queue {
         self.allocated[self.pool(&back)] -= 1;
         self.throttled_merged(&back);
         self.return_tag(self.beside[gone as usize].tag);
+        self.free_again(&back);
         self.requests.remove(gone);
         true
+    }
+
+    /// A request that has become a part of another one is free for those who wait.
+    fn free_again(&mut self, request: &BlockRequest) {
+        let is_waited_for = match self.limits.multi_queue {
+            true => self.waiters.count > 0,
+            false => !self.waiting[self.pool(request)].is_empty(),
+        };
+        if is_waited_for {
+            self.merged.push(*request);
+        }
+    }
+
+    /// Such a request, if threads wait.
+    pub(crate) fn next_merged(&mut self) -> Option<BlockRequest> {
+        self.merged.pop()
+    }
+
+    pub(crate) fn has_merged(&self) -> bool {
+        !self.merged.is_empty()
     }
 
     /// Nothing can become part of a request any more.
@@ -1128,6 +1153,7 @@ impl Queue {
         self.admitted.push(chain);
         if self.merges_request(now_ns, chain, bios) {
             self.return_tag(tag);
+            self.free_again(&chain.request);
             self.throttled_merged(&chain.request);
             return Ok(());
         }
