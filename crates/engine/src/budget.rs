@@ -19,25 +19,8 @@ pub(crate) struct Budget {
 #[derive(Debug)]
 pub(crate) struct PassBudget {
     pub(crate) budget: Budget,
-    pub(crate) unit: Unit,
-}
-
-/// The unit in which passes are counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unit {
-    /// Where all requests have the same size.
-    Requests,
-    Bytes,
-}
-
-impl PassBudget {
-    /// The reason that is recorded at their end.
-    pub(crate) fn ended_by(&self) -> EndedBy {
-        match self.unit {
-            Unit::Requests => EndedBy::Requests,
-            Unit::Bytes => EndedBy::Bytes,
-        }
-    }
+    /// The reason that is recorded at their end: requests, where all have the same size, or bytes.
+    pub(crate) ended_by: EndedBy,
 }
 
 /// One worker's part: taken in chunks, so that workers rarely meet at the shared counter.
@@ -110,7 +93,7 @@ impl<'a> Purse<'a> {
         stream: &'a StreamShared,
         passes: Option<&'a PassBudget>,
     ) -> Purse<'a> {
-        let passes = passes.map(|passes| (&passes.budget, false, passes.ended_by()));
+        let passes = passes.map(|passes| (&passes.budget, false, passes.ended_by.clone()));
         let bounds = [
             (stream.requests.as_ref(), false, EndedBy::Requests),
             (stream.bytes.as_ref(), false, EndedBy::Bytes),

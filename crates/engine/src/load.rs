@@ -18,7 +18,7 @@ use spindle_workload::{
 
 use crate::backend::Backend;
 use crate::blocking::PreadBackend;
-use crate::budget::{Budget, PassBudget, Unit};
+use crate::budget::{Budget, PassBudget};
 use crate::buffers::{BufferNeed, Buffers};
 use crate::clock::Clock;
 use crate::feed::{Feed, NameFeed, Source};
@@ -796,12 +796,12 @@ fn names(plan: &Plan, index: usize, worker: u32) -> Result<Option<NameStream>, E
 
 /// The budget that a worker's threads share, if it ends by passes.
 fn passes(sources: &[Source], depth: u32) -> Option<Arc<PassBudget>> {
-    let (total, chunk, unit) = match sources.first()?.passes()? {
-        Passes::Requests(total) => (total, REQUEST_CHUNK, Unit::Requests),
-        Passes::Bytes(total) => (total, BYTE_CHUNK, Unit::Bytes),
+    let (total, chunk, ended_by) = match sources.first()?.passes()? {
+        Passes::Requests(total) => (total, REQUEST_CHUNK, EndedBy::Requests),
+        Passes::Bytes(total) => (total, BYTE_CHUNK, EndedBy::Bytes),
     };
     let budget = Budget::new(total, depth, chunk);
-    Some(Arc::new(PassBudget { budget, unit }))
+    Some(Arc::new(PassBudget { budget, ended_by }))
 }
 
 fn requests(plan: &Plan, index: usize, worker: u32) -> Result<RequestStream, EngineError> {

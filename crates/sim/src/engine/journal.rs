@@ -1,13 +1,12 @@
 //! fsyncs on a file system with a log, and the lock of a file.
 //!
-//! Of a machine's `[filesystem]` (Linux 6.1): a write changes the inode's times once a timer tick (`current_time`,
+//! With `[filesystem]` the rules are those of Linux 6.1. A write changes the inode's times once a timer tick (`current_time`,
 //! `file_update_time`), and the next fsync writes the log. On ext4 a transaction's descriptor and inode go first, then, between two
 //! flushes, the block that commits them (`jbd2_journal_commit_transaction`); XFS writes a record between two flushes
 //! (`xlog_write_iclog`: REQ_PREFLUSH and REQ_FUA). Without a change an fsync flushes once, as does an fdatasync. Left out: a
 //! journal that is full, and commits every 5 s.
 //!
-//! Of `[files]`, on older kernels:
-//! Direct writes change the file's times, so an fsync writes the inode to the log: one write at a time, and all who come
+//! With `[files]` the rules are those of older kernels. Direct writes change the file's times, so an fsync writes the inode to the log: one write at a time, and all who come
 //! meanwhile share the next one (XFS `xfs_fsync`, `xlog_state_sync`: it waits for the previous log buffer). The log is
 //! written in order, on XFS in the middle of the file system (mkfs.xfs: the allocation group in the middle), on ext3 at its beginning.
 
@@ -56,7 +55,7 @@ const RECORD_PARTS: &[Part] = &[Part::Flush, Part::Record, Part::FlushWritten];
 
 /// Bytes of a block of a transaction, and inodes in one.
 const COMMIT: u64 = 4096;
-const INODES: u32 = 16;
+const INODES: usize = 16;
 
 /// The inode of a file.
 #[derive(Debug, Default)]
@@ -106,12 +105,12 @@ impl Commits {
     fn note_write(&mut self, slot: u32, file: u32, now_ns: u64) -> bool {
         let (tick, transaction) = (self.ticks.count(now_ns) + 1, self.transaction);
         let is_recording = self.is_recording();
-        let is_xfs = matches!(self.log.kind, LogKind::Records(_));
+        let locks = self.locks_inodes();
         let inode = self.inode(file);
         if inode.changed == tick {
             return true;
         }
-        if is_xfs && (inode.holders > 0 || !inode.queue.is_empty()) {
+        if locks && (inode.holders > 0 || !inode.queue.is_empty()) {
             inode.queue.push_back(slot);
             return false;
         }
@@ -125,6 +124,11 @@ impl Commits {
         true
     }
 
+    /// True if who syncs has the inode's lock until the log is written.
+    fn locks_inodes(&self) -> bool {
+        matches!(self.log.kind, LogKind::Records(_))
+    }
+
     /// True while the record of an ext4 transaction is being written.
     fn is_recording(&self) -> bool {
         self.is_writing && self.log.kind == LogKind::Transactions && self.done == 0
@@ -136,9 +140,10 @@ impl Commits {
             LogKind::Transactions => {
                 let has_change = |at: &usize| self.inodes[*at].transaction == self.transaction;
                 let changed = (0..self.inodes.len()).filter(has_change);
-                let mut blocks: Vec<usize> = changed.map(|at| at / INODES as usize).collect();
-                blocks.dedup();
-                (1 + blocks.len() as u64) * COMMIT
+                let mut last = None;
+                let is_next = |block: &usize| last.replace(*block) != Some(*block);
+                let blocks = changed.map(|at| at / INODES).filter(is_next).count();
+                (1 + blocks as u64) * COMMIT
             }
             LogKind::Records(bytes) => bytes,
         }
@@ -487,12 +492,9 @@ impl Engine {
             return Ok(());
         };
         let (flushes, transaction) = (commits.flushes, commits.transaction);
-        let (is_writing, is_xfs) = (
-            commits.is_writing,
-            commits.log.kind != LogKind::Transactions,
-        );
+        let (is_writing, locks) = (commits.is_writing, commits.locks_inodes());
         let inode = commits.inode(file);
-        if of_inode && is_xfs && !inode.queue.is_empty() {
+        if of_inode && locks && !inode.queue.is_empty() {
             inode.queue.push_back(slot);
             return Ok(());
         }
@@ -587,10 +589,11 @@ impl Engine {
     fn let_writers_go_on(&mut self) -> Result<(), SimError> {
         let mut file = 0;
         while let Some(commits) = self.journal.as_deref_mut().and_then(Journal::commits)
+            && let locks = commits.locks_inodes()
             && let Some(inode) = commits.inodes.get_mut(file)
         {
             let next = inode.queue.front().copied();
-            let is_locked = inode.holders > 0 && commits.log.kind != LogKind::Transactions;
+            let is_locked = inode.holders > 0 && locks;
             let is_write = |slot: u32| self.load.slots[slot as usize].stage == Stage::Data;
             match next {
                 Some(slot) if is_write(slot) && is_locked => file += 1,
