@@ -108,7 +108,7 @@ lab-grid-buffered: $(VENV)/built ## the same through the page cache, raw and in 
 lab-deep: $(VENV)/built ## loads of more requests than the queues take, both ways (needs `make lab`; a minute)
 	$(BIN)/python benches/deep_queues.py
 
-lab-fsyncs: $(VENV)/built ## fsyncs on ext4 and XFS, both ways (needs `make lab`; three minutes)
+lab-fsyncs: $(VENV)/built ## fsyncs on ext4 and XFS, both ways (needs `make lab`; two minutes)
 	$(BIN)/python benches/fsyncs.py
 
 lab-rebuild: $(VENV)/built ## rebuilds beside loads, the simulator against the lab's kernel (needs `make lab`; 15 CPU minutes): ARGS are passed on

@@ -60,7 +60,7 @@ class Case(Struct, frozen=True, kw_only=True):
     """`single`, or md's level with RAID10's layout: `raid10f2`."""
     operation: str
     loads: list[Load]
-    """Empty if they are not known: on a file system, with fsyncs, a check or a rebuild."""
+    """Empty if they are not known, as on a file system, or if there are none: a check or a rebuild."""
     one_after_another: bool
     """The second load starts when the first one is over; otherwise they start together."""
     scheduler: str

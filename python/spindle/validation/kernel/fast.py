@@ -58,7 +58,7 @@ class SimulatorRunner:
         if case.operation in SPEED_LIMITS_KIB:
             return _rebuilt(case)
         if not case.loads:
-            raise NotModelled(_reason(case))
+            raise NotModelled("file system" if case.file_system else case.operation)
         starts_ns = [0] * len(case.loads)
         if case.one_after_another:
             _, alone = _simulated(case, case.loads[:1], [0])
@@ -113,14 +113,6 @@ def iter_pieces(simulation: _core.Simulation) -> Iterator[bytes]:
 
 def _last_completion_ns(trace: str) -> int:
     return max((int(line["finish_ns"]) for line in csv.DictReader(trace.splitlines())), default=0)
-
-
-def _reason(case: Case) -> str:
-    if case.operation == "check":
-        return "check"
-    if case.table == ELEVATORS:
-        return "buffered load below a short queue"
-    return "file system" if case.file_system else "an fsync after each buffered write"
 
 
 def _load(load: Load, stream: Stream) -> LoadFigures:

@@ -143,7 +143,6 @@ def _array(case: Case) -> Iterator[str]:
     if case.operation in SPEED_LIMITS_KIB:
         yield _removal(REBUILT)
         yield _linked(f"{_DD} if=/dev/zero of=/dev/{REBUILT} bs=1M count=1 conv=fdatasync") + " 2>/dev/null"
-    if case.operation in SPEED_LIMITS_KIB:
         limit_kib = SPEED_LIMITS_KIB[case.operation]
         if limit_kib != _DEFAULT_LIMIT_KIB:
             yield f"echo {limit_kib} >/proc/sys/dev/raid/speed_limit_max"
