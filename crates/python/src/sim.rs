@@ -171,7 +171,7 @@ struct StreamProgressFigures<'a> {
 #[pymethods]
 impl Simulation {
     #[new]
-    #[pyo3(signature = (machine, workload, *, trace = false, interval_ns = 1_000_000_000, places = Vec::new(), one_call_each = false, first_tick_ns = 0))]
+    #[pyo3(signature = (machine, workload, *, trace = false, interval_ns = 1_000_000_000, places = Vec::new(), one_call_each = false, begin_ns = (0, 0)))]
     fn new(
         machine: &Machine,
         workload: &Workload,
@@ -179,7 +179,7 @@ impl Simulation {
         interval_ns: u64,
         places: Vec<Vec<u64>>,
         one_call_each: bool,
-        first_tick_ns: u64,
+        begin_ns: (u64, u64),
     ) -> PyResult<Self> {
         let shared = Arc::new(Shared {
             stop: Arc::default(),
@@ -202,7 +202,8 @@ impl Simulation {
             progress: Some(shared.progress.clone()),
             places,
             one_call_each,
-            first_tick_ns,
+            first_tick_ns: begin_ns.0,
+            thread_start_ns: begin_ns.1,
         };
         let (machine, load, finished) = (machine.0.clone(), workload.0.clone(), shared.clone());
         let names = load

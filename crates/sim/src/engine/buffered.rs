@@ -371,6 +371,7 @@ impl Engine {
             waits: false,
             stage: Stage::Pages,
             unpaid: false,
+            is_begun: false,
         };
         let slot = match cache.free_slots.pop() {
             Some(slot) => slot,

@@ -1,10 +1,17 @@
 //! The next event: a tournament over a fixed number of sources.
 
-/// The next event of each source; the earliest is always at hand. Ties go to the lower-numbered source.
+use std::cmp::Ordering;
+
+/// The next event of each source; the earliest is always at hand. Of events at one time those of drives come first, the one
+/// that was set first before the others; then those of other sources, by their numbers.
 #[derive(Debug, Clone)]
 pub(crate) struct Events {
     /// Times of the sources, padded to a power of two.
     times: Vec<u64>,
+    /// When they were set, of drives: so many had been set before.
+    orders: Vec<u64>,
+    drives: usize,
+    set: u64,
     /// Winners of each match; the final is at 1.
     winners: Vec<u32>,
 }
@@ -13,10 +20,14 @@ pub(crate) struct Events {
 pub(crate) const NEVER: u64 = u64::MAX;
 
 impl Events {
-    pub(crate) fn new(sources: usize) -> Events {
+    /// The first so many of the sources are `drives`.
+    pub(crate) fn new(sources: usize, drives: usize) -> Events {
         let leaves = sources.next_power_of_two().max(2);
         let mut events = Events {
             times: vec![NEVER; leaves],
+            orders: vec![u64::MAX; leaves],
+            drives,
+            set: 0,
             winners: vec![0; leaves],
         };
         for at in (1..leaves).rev() {
@@ -38,6 +49,10 @@ impl Events {
             return;
         }
         self.times[source] = time_ns;
+        if source < self.drives {
+            self.orders[source] = self.set;
+            self.set += 1;
+        }
         let mut at = (source + self.times.len()) / 2;
         while at > 0 {
             let before = self.winners[at];
@@ -61,11 +76,14 @@ impl Events {
             }
         };
         let (left, right) = (player(2 * at), player(2 * at + 1));
-        self.winners[at] = if self.times[right as usize] < self.times[left as usize] {
-            right
-        } else {
-            left
+        let time_ns = |of: u32| self.times[of as usize];
+        let is_older = || self.orders[right as usize] < self.orders[left as usize];
+        let right_wins = match time_ns(right).cmp(&time_ns(left)) {
+            Ordering::Less => true,
+            Ordering::Equal => is_older(),
+            Ordering::Greater => false,
         };
+        self.winners[at] = if right_wins { right } else { left };
     }
 }
 
@@ -98,21 +116,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_earliest_is_first_and_ties_go_to_the_first_source() {
-        for sources in 1..20 {
-            let mut events = Events::new(sources);
-            let mut times = vec![NEVER; sources];
+    fn the_earliest_is_first_and_ties_go_to_the_oldest_of_a_drive_then_to_the_first_source() {
+        for (sources, drives) in (1..20).flat_map(|sources| [(sources, 0), (sources, sources / 2)])
+        {
+            let mut events = Events::new(sources, drives);
+            let mut times = vec![(NEVER, u64::MAX); sources];
             let mut state = 12345_u64;
-            for _ in 0..2000 {
+            for order in 0..2000 {
                 state = state
                     .wrapping_mul(6_364_136_223_846_793_005)
                     .wrapping_add(1);
                 let source = (state >> 33) as usize % sources;
                 let time = (state >> 40) % 50;
-                times[source] = time;
+                if times[source].0 != time {
+                    times[source] = (time, if source < drives { order } else { u64::MAX });
+                }
                 events.set(source, time);
                 let expected = (0..sources).map(|source| (times[source], source)).min();
-                assert_eq!(Some(events.first()), expected);
+                assert_eq!(
+                    Some(events.first()),
+                    expected.map(|((time, _), source)| (time, source))
+                );
             }
         }
     }

@@ -239,6 +239,7 @@ impl Journal {
             waits: false,
             stage: Stage::Log,
             unpaid: false,
+            is_begun: false,
         }
     }
 

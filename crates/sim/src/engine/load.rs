@@ -64,6 +64,8 @@ pub(crate) struct Slot {
     pub(crate) stage: Stage,
     /// Issued before counting began, so not paid for from the budgets.
     pub(crate) unpaid: bool,
+    /// Its bio has been made; its thread slept then.
+    pub(crate) is_begun: bool,
 }
 
 /// The state of a request.
@@ -324,6 +326,7 @@ impl Load {
                 waits: false,
                 stage: Stage::Data,
                 unpaid: false,
+                is_begun: false,
             };
             let depth = stream.depth.max(1);
             let thinker = Thinker::new(stream, index, worker, workload.seed).filter(|_| !open);
@@ -376,6 +379,7 @@ impl Load {
             waits: false,
             stage: Stage::EndSync,
             unpaid: false,
+            is_begun: false,
         });
         let changes = stream.mix.changes() > 0.0;
         let kinds = OpKind::made_by(stream);

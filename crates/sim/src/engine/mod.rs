@@ -90,6 +90,8 @@ pub struct SimOptions {
     pub one_call_each: bool,
     /// Time of the first timer tick whose number is a multiple of 8: long timers end with such ones only.
     pub first_tick_ns: u64,
+    /// Time for which a thread of the load has the processor before its first request, but for the first that has it.
+    pub thread_start_ns: u64,
 }
 
 /// Requests of a call that io_uring plugs are more than these (`IO_PLUG_THRESHOLD`).
@@ -217,6 +219,9 @@ pub(crate) struct Engine {
     ready: VecDeque<Ready>,
     /// An interrupt is being dealt with.
     in_interrupt: bool,
+    /// `SimOptions::thread_start_ns`, and whether the first thread has begun.
+    thread_start_ns: u64,
+    has_begun: bool,
     /// Work that interrupts leave to threads.
     postponed: VecDeque<Postponed>,
     /// Slots whose request a worker sees as done without having spent time on it.
@@ -297,7 +302,7 @@ impl Engine {
         Ok(Engine {
             now_ns: 0,
             rules,
-            events: Events::new(2 * queues.len() + 2),
+            events: Events::new(2 * queues.len() + 2, queues.len()),
             bios: Slab::with_capacity(256),
             plug: Plug::default(),
             finished: VecDeque::with_capacity(64),
@@ -322,6 +327,8 @@ impl Engine {
             asleep: Vec::new(),
             ready: VecDeque::new(),
             in_interrupt: false,
+            thread_start_ns: options.thread_start_ns,
+            has_begun: false,
             postponed: VecDeque::new(),
             seen_now: VecDeque::new(),
             batch: Vec::new(),
@@ -465,6 +472,14 @@ impl Engine {
         loop {
             while let Some((queue, completion)) = self.finished.pop_front() {
                 self.finish(queue as usize, &completion)?;
+                // The thread that an interrupt wakes runs before the next one comes (`do_idle`).
+                let is_other = |next: &(u32, Completion)| next.0 != queue;
+                if self.rules.reading_ns > 0
+                    && !self.ready.is_empty()
+                    && self.finished.front().is_some_and(is_other)
+                {
+                    break;
+                }
             }
             if self.rules.reading_ns > 0 {
                 self.dispatch()?;
@@ -561,6 +576,9 @@ impl Engine {
                 self.merged.push(queue as u32);
             }
             self.catch_up(queue);
+            if self.rules.reading_ns > 0 && self.queues[queue].begins_flush() {
+                self.read_clock(Readings::START)?;
+            }
             while !self.queues[queue].is_quiet()
                 && let Some(request) = self.queues[queue]
                     .next(self.now_ns)
@@ -573,8 +591,9 @@ impl Engine {
                     self.started.push(request);
                 }
             }
-            // The drive hears of them when the last one is ready (`bd->last`).
+            // The drive hears of them when the last one is ready (`bd->last`), after all that happened before.
             if !self.started.is_empty() {
+                self.pass_events();
                 self.catch_up(queue);
             }
             for at in 0..self.started.len() {
@@ -584,6 +603,18 @@ impl Engine {
             self.note_events(queue);
         }
         Ok(())
+    }
+
+    /// Drives do what is due; the interrupts come when the processor looks at the clock.
+    fn pass_events(&mut self) {
+        while let (at_ns, source) = self.events.first()
+            && at_ns <= self.now_ns
+            && source < self.queues.len()
+        {
+            self.advance(source);
+            self.touch(source);
+            self.note_events(source);
+        }
     }
 
     /// False if this queue alone was touched, and has nothing for its drive: then its events can be noted later too.
@@ -690,15 +721,7 @@ impl Engine {
                 self.read_clock(begun * Readings::BIO + cut)?;
             }
             bios += 1;
-            // The kernel flushes before and after it in one sequence.
-            if owner == Owner::Superblock
-                && self.rules.kernel.multi_queue()
-                && self.queues[queue].has_elevator()
-            {
-                self.catch_up(queue);
-                self.queues[queue].add_direct(self.now_ns, chain);
-                self.touch(queue);
-            } else if !plugged {
+            if !plugged {
                 self.enqueue(queue, chain, false)?;
             } else if let Some(sender) = self.asleep_sender(&chain) {
                 self.behind.push_back((sender, queue as u32, chain));
@@ -777,11 +800,11 @@ impl Engine {
         Ok(())
     }
 
-    /// True if the thread that sends the bio sends nothing else while it waits for a request: one of io_uring's, and for
-    /// reads of copies the one that submits.
+    /// True if the thread that sends the bio sends nothing else while it waits for a request: one of io_uring's, one with a
+    /// call for each, and for reads of copies the one that submits.
     fn holds_up(&self, chain: &Chain) -> bool {
-        let reads_copy = self.has_mirrors && !self.one_call_each && !chain.request.write;
-        reads_copy && self.cache.is_none() || self.is_in_thread()
+        let of_copies = self.has_mirrors && self.one_call_each == chain.request.write;
+        of_copies && self.cache.is_none() || self.is_in_thread()
     }
 
     /// A request of its own for a bio under the plug.
@@ -815,6 +838,9 @@ impl Engine {
     fn enqueue(&mut self, queue: usize, chain: Chain, plugged: bool) -> Result<(), SimError> {
         if !plugged && self.queues[queue].has_free(0) {
             self.read_clock(self.readings_of_request(queue))?;
+        }
+        if self.rules.reading_ns > 0 {
+            self.pass_events();
         }
         self.catch_up(queue);
         let waits = self.queues[queue]
@@ -1039,12 +1065,19 @@ impl Engine {
         match alarm {
             Alarm::Worker(worker) => {
                 let of = &mut self.load.workers[worker as usize];
+                let begins = of.wakes_ns.is_none();
                 if of.wakes_ns.is_some_and(|at_ns| at_ns <= self.now_ns) {
                     of.wakes_ns = None;
                 }
                 if let Some(turns) = &mut self.turns {
                     turns.wake(worker as usize);
                     turns.begin(worker as usize);
+                }
+                if begins
+                    && std::mem::replace(&mut self.has_begun, true)
+                    && self.thread_start_ns > 0
+                {
+                    self.spend(self.thread_start_ns)?;
                 }
                 self.fill(worker as usize)?;
                 self.gives_processor_up(true);
@@ -1121,7 +1154,8 @@ impl Engine {
         for (at, &slot) in batch.iter().enumerate() {
             self.sleeps = false;
             // The measured cases go through the page cache by `dd`, which looks at no clock.
-            if !self.one_call_each || self.cache.is_none() {
+            let looks = !self.one_call_each || self.cache.is_none();
+            if looks && !self.load.slots[slot as usize].is_begun {
                 self.read_clock(Readings::LOAD)?;
             }
             if self.load.slots[slot as usize].rest.is_some() {
@@ -1562,7 +1596,7 @@ impl Engine {
         };
         for (at, request) in requests.iter().enumerate() {
             if at == 0 {
-                self.read_clock(Readings::BIO)?;
+                self.begin_bio(slot)?;
             } else if at.is_multiple_of(copies) {
                 self.read_clock(if is_cut { Readings::CUT } else { Readings::BIO })?;
             }
@@ -1642,6 +1676,8 @@ impl Engine {
 
     /// The first write finds the superblock clean; those that come meanwhile wait too.
     fn mark_superblock(&mut self, slot: u32) -> Result<(), SimError> {
+        self.read_clock(Readings::BIO)?;
+        self.load.slots[slot as usize].is_begun = true;
         self.sleep(slot);
         let Target::Array(fabric) = &mut self.target else {
             return Ok(());
@@ -1650,16 +1686,37 @@ impl Engine {
         if fabric.superblock.left > 0 {
             return Ok(());
         }
-        self.write_superblocks();
-        Ok(())
+        self.write_superblocks()
     }
 
-    fn write_superblocks(&mut self) {
-        let members = self.flush_drives(Superblock::SLOT);
-        if let Target::Array(fabric) = &mut self.target {
-            fabric.superblock.flushed.fill(false);
+    /// Begins with the member that was added last (`bind_rdev_to_array`, `rdev_for_each`).
+    fn write_superblocks(&mut self) -> Result<(), SimError> {
+        let mut members = 0;
+        for queue in (0..self.queues.len()).rev() {
+            let Target::Array(fabric) = &mut self.target else {
+                return Ok(());
+            };
+            if !fabric.begin_flush(queue) {
+                continue;
+            }
+            members += 1;
+            fabric.superblock.flushed[queue] = false;
             fabric.superblock.left = members;
+            if !self.rules.kernel.multi_queue() {
+                self.queues[queue].flush(Superblock::SLOT);
+                self.touch(queue);
+                continue;
+            }
+            let lbn = fabric.superblock_lbn(queue);
+            let issuer = Issuer::kernel(self.md_thread());
+            let bio = Bio::new(Owner::Superblock, issuer, lbn, 1, Manner::WRITE_BACK);
+            let chain = Chain::of(self.bios.add(bio), bio.request);
+            self.read_clock(Readings::BIO + Readings::REQUEST)?;
+            self.catch_up(queue);
+            self.queues[queue].begin_sequence(self.now_ns, chain, Superblock::SLOT);
+            self.touch(queue);
         }
+        Ok(())
     }
 
     /// A flush or write of a member's superblock is done.
@@ -1672,7 +1729,13 @@ impl Engine {
             self.touch(queue);
             return Ok(());
         }
-        if !std::mem::replace(&mut fabric.superblock.flushed[queue], true) {
+        let is_first = !std::mem::replace(&mut fabric.superblock.flushed[queue], true);
+        if is_first && self.rules.kernel.multi_queue() {
+            self.queues[queue].write_sequence();
+            self.touch(queue);
+            return Ok(());
+        }
+        if is_first {
             let lbn = fabric.superblock_lbn(queue);
             let issuer = Issuer::kernel(self.md_thread());
             let place = (lbn, 1);
@@ -1688,6 +1751,13 @@ impl Engine {
         }
         fabric.end_flush(queue);
         fabric.superblock.left -= 1;
+        if let Some(request) = self.queues[queue].end_sequence() {
+            self.touch(queue);
+            self.free(queue, &request)?;
+        }
+        let Target::Array(fabric) = &mut self.target else {
+            return Ok(());
+        };
         if fabric.superblock.left > 0 {
             return Ok(());
         }
@@ -1745,7 +1815,15 @@ impl Engine {
         let rows = fabric.add_rows(slot, manner, offset, len)?;
         self.load.slots[slot as usize].left = rows;
         self.sleep(slot);
-        self.read_clock(Readings::BIO)
+        self.begin_bio(slot)
+    }
+
+    /// The bio of a request is made, unless it was made before its thread slept.
+    fn begin_bio(&mut self, slot: u32) -> Result<(), SimError> {
+        match std::mem::take(&mut self.load.slots[slot as usize].is_begun) {
+            true => Ok(()),
+            false => self.read_clock(Readings::BIO),
+        }
     }
 
     /// Gives rows their heads; threads whose last row has one go on.
@@ -1793,7 +1871,7 @@ impl Engine {
 
     fn handle_rows_of_stripes(&mut self, yields: bool) -> Result<(), SimError> {
         loop {
-            if self.is_rebuilding && self.has_rows() && self.md_thread_is_noting() {
+            if self.is_rebuilding && self.has_rows() && self.md_thread_is_noting()? {
                 return Ok(());
             }
             if !self.begin_round() {
@@ -2004,6 +2082,7 @@ impl Engine {
                 request,
                 arrived_ns,
                 dispatched_ns,
+                keeps,
             } => {
                 if let Some(trace) = &mut self.trace {
                     trace.request(queue, &request, arrived_ns, dispatched_ns, completion);
@@ -2027,7 +2106,10 @@ impl Engine {
                     self.postponed.push_back(Postponed::LetIn(queue, chain));
                 }
                 // The thread that waits for the completion was woken before those that wait for a request.
-                self.free(queue, &request)
+                match keeps {
+                    true => Ok(()),
+                    false => self.free(queue, &request),
+                }
             }
         }
     }
@@ -2083,6 +2165,14 @@ impl Engine {
     /// A thread that was woken takes a free request, or sleeps again.
     fn look_for_request(&mut self, queue: usize, bio: u32) -> Result<(), SimError> {
         self.touch(queue);
+        if self.one_call_each
+            && self.has_mirrors
+            && self.bios.get(bio).request.write
+            && self.issuing_slot(bio).is_some()
+            && let Some(chain) = self.queues[queue].woken_takes(bio, self.plug.count(queue as u32))
+        {
+            return self.go_on_in_plug(queue, &chain);
+        }
         if self.queues[queue].has_free(0) {
             self.read_clock(self.readings_of_request(queue))?;
         }
@@ -2090,6 +2180,19 @@ impl Engine {
             .woken_looks(self.now_ns, bio, &mut self.bios)
             .map_err(|error| self.refused(queue, error))?;
         self.go_on_admitted(queue)?;
+        self.unplug()
+    }
+
+    /// The thread of a bio that has a request now goes on in its call: the request waits under the plug for those of the
+    /// other copies.
+    fn go_on_in_plug(&mut self, queue: usize, chain: &Chain) -> Result<(), SimError> {
+        self.add_to_plug(queue, *chain)?;
+        let slot = self.issuing_slot(chain.first);
+        self.send_behind(chain)?;
+        if let Some(worker) = slot.and_then(|slot| self.wake(slot)) {
+            self.unplug()?;
+            self.go_on(worker)?;
+        }
         self.unplug()
     }
 
@@ -2364,6 +2467,12 @@ impl Engine {
                     _ => of.unseen.len(),
                 };
                 self.read_clock(Readings::REAPED)?;
+                // md's thread takes the processor when an interrupt wakes it: it has slept.
+                while self.turns.is_some()
+                    && let Some(postponed) = self.postponed.pop_front()
+                {
+                    self.catch_up_on(postponed)?;
+                }
             }
             while let of = &mut self.load.workers[worker]
                 && of.reaped > 0
@@ -2528,7 +2637,7 @@ impl Engine {
             && fabric.rebuild.is_some()
         {
             fabric.note_rebuild();
-            self.md_thread_is_noting();
+            self.md_thread_is_noting()?;
         }
         self.work_on_rebuild()
     }
@@ -2559,14 +2668,14 @@ impl Engine {
 
     /// md's thread first writes the superblocks, if the rebuild has noted how far it is (`md_check_recovery`). True while it
     /// does that, and nothing else.
-    fn md_thread_is_noting(&mut self) -> bool {
+    fn md_thread_is_noting(&mut self) -> Result<bool, SimError> {
         let Target::Array(fabric) = &mut self.target else {
-            return false;
+            return Ok(false);
         };
         if fabric.superblock.left == 0 && std::mem::take(&mut fabric.superblock.is_noted) {
-            self.write_superblocks();
+            self.write_superblocks()?;
         }
-        matches!(&self.target, Target::Array(fabric) if fabric.superblock.left > 0)
+        Ok(matches!(&self.target, Target::Array(fabric) if fabric.superblock.left > 0))
     }
 
     fn read_unit(&mut self, unit: u32) -> Result<(), SimError> {
@@ -2611,7 +2720,7 @@ impl Engine {
 
     /// md's thread writes what was read; while it writes superblocks, units wait for it.
     fn write_unit(&mut self, unit: u32) -> Result<(), SimError> {
-        let is_noting = self.md_thread_is_noting();
+        let is_noting = self.md_thread_is_noting()?;
         let Target::Array(fabric) = &mut self.target else {
             return Ok(());
         };

@@ -174,6 +174,8 @@ pub(crate) struct Queue {
     busy_since_ns: u64,
     flushes_waiting: Vec<u32>,
     flushes_running: Vec<u32>,
+    /// The write between two flushes of md's, which has one request for all three (`blk_insert_flush`).
+    sequence: Option<Sequence>,
     /// Taken from the elevator, and without room at the drive (`hctx->dispatch`).
     ahead: Option<Id>,
     /// Requests that go past the elevator, on the same list.
@@ -189,6 +191,16 @@ pub(crate) struct Queue {
     barriers: VecDeque<Barrier>,
     /// The first of them is being carried out.
     ordered: Option<Ordered>,
+}
+
+/// A write between two flushes (REQ_PREFLUSH, REQ_FUA).
+#[derive(Debug, Clone, Copy)]
+struct Sequence {
+    id: Id,
+    pool: usize,
+    /// The bit of its request in the map.
+    tag: u32,
+    request: BlockRequest,
 }
 
 /// A write before which everything that came earlier is done, and after which everything else begins.
@@ -213,6 +225,8 @@ pub(crate) enum Finished {
         request: BlockRequest,
         arrived_ns: u64,
         dispatched_ns: u64,
+        /// It has its place until the flush after it is done.
+        keeps: bool,
     },
     /// A flush; `Queue::flushed` has those who wait for it.
     Flush,
@@ -255,6 +269,7 @@ impl Queue {
             busy_since_ns: 0,
             flushes_waiting: Vec::new(),
             flushes_running: Vec::new(),
+            sequence: None,
             ahead: None,
             direct: VecDeque::new(),
             is_due: false,
@@ -745,11 +760,36 @@ impl Queue {
         self.at_drive += 1;
     }
 
-    /// Takes a request that goes past the elevator: the write of a flush sequence (`blk_mq_sched_bypass_insert`).
-    pub(crate) fn add_direct(&mut self, now_ns: u64, chain: Chain) {
-        let id = self.allocate(now_ns, &chain, self.pool(&chain.request), NONE);
-        self.direct.push_back(id);
+    /// Takes a write between two flushes and begins the first, for a slot. Elevators never have it, but it takes one of their
+    /// requests from here on.
+    pub(crate) fn begin_sequence(&mut self, now_ns: u64, chain: Chain, slot: u32) {
+        let request = chain.request;
+        let pool = self.pool(&request);
+        let tag = self.take_tag(pool, None).unwrap_or(NONE);
+        let id = self.allocate(now_ns, &chain, pool, NONE);
+        self.sequence = Some(Sequence {
+            id,
+            pool,
+            tag,
+            request,
+        });
+        self.flush(slot);
+    }
+
+    /// The first flush is done: the write goes to the drive, past the elevator (`blk_mq_sched_bypass_insert`).
+    pub(crate) fn write_sequence(&mut self) {
+        self.direct.extend(self.sequence.map(|of| of.id));
         self.is_due = true;
+    }
+
+    /// The second flush is done; what is free again.
+    pub(crate) fn end_sequence(&mut self) -> Option<BlockRequest> {
+        let Sequence {
+            pool, tag, request, ..
+        } = self.sequence.take()?;
+        self.allocated[pool] -= 1;
+        self.return_tag(tag);
+        Some(request)
     }
 
     /// Takes a write that is a barrier. It has a request at once: the log of a file system is short of none.
@@ -888,14 +928,20 @@ impl Queue {
             && self.barriers.is_empty()
     }
 
-    /// One flush at a time; those who come meanwhile share the next (`blk_kick_flush`).
-    fn run_flush(&mut self, now_ns: u64) -> Result<(), SubmitError> {
+    /// True if it begins a flush when it runs.
+    #[inline]
+    pub(crate) fn begins_flush(&self) -> bool {
         let room = if self.limits.flush_alone {
             self.at_drive == 0
         } else {
             self.at_drive < self.limits.depth
         };
-        if !self.flushes_running.is_empty() || !room {
+        !self.flushes_waiting.is_empty() && self.flushes_running.is_empty() && room
+    }
+
+    /// One flush at a time; those who come meanwhile share the next (`blk_kick_flush`).
+    fn run_flush(&mut self, now_ns: u64) -> Result<(), SubmitError> {
+        if !self.begins_flush() {
             return Ok(());
         }
         std::mem::swap(&mut self.flushes_waiting, &mut self.flushes_running);
@@ -961,13 +1007,17 @@ impl Queue {
             throttle.ends(now_ns, id, !request.write, is_throttled, took_ns);
         }
         self.requests.remove(id);
-        self.allocated[self.pool(&request)] -= 1;
-        self.return_tag(beside.tag);
+        let keeps = self.sequence.is_some_and(|of| of.id == id);
+        if !keeps {
+            self.allocated[self.pool(&request)] -= 1;
+            self.return_tag(beside.tag);
+        }
         Finished::Request {
             first: beside.first,
             request,
             arrived_ns: beside.arrived_ns,
             dispatched_ns: beside.dispatched_ns,
+            keeps,
         }
     }
 
@@ -1124,6 +1174,17 @@ impl Queue {
             self.takes_request(now_ns, waiter, bios)?;
         }
         Ok(())
+    }
+
+    /// As `woken_looks`, where the thread keeps its request under its plug, which has so many of this queue: the bio, if
+    /// there is a request for it.
+    pub(crate) fn woken_takes(&mut self, bio: u32, plugged: u32) -> Option<Chain> {
+        let at = self.woken.iter().position(|of| of.chain.first == bio)?;
+        if self.woken[at].share.is_some() || !self.has_free(plugged) {
+            return None;
+        }
+        self.is_due = true;
+        self.woken.remove(at).map(|of| of.chain)
     }
 
     fn takes_request(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 
@@ -106,10 +107,16 @@ def read_cases(folder: Path) -> list[Case]:
     return [case for name in found for case in _table(folder / name)]
 
 
+def case_of(table: str, row: Mapping[str, str]) -> Case:
+    """Return a case that has not been measured: its row without figures."""
+    unmeasured = defaultdict(str, dict.fromkeys(("elapsed_ns", "reads", "writes"), "0"), **row)
+    return _READ[table]([unmeasured])
+
+
 def _table(path: Path) -> Iterator[Case]:
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    read = _request_case if path.name == REQUESTS else _elevator_case
+    read = _READ[path.name]
     for name, of_case in groupby(rows, key=lambda row: row.get("case")):
         try:
             yield read(list(of_case))
@@ -197,6 +204,7 @@ def _elevator_case(rows: list[dict[str, str]]) -> Case:
     )
 
 
+_READ = {REQUESTS: _request_case, ELEVATORS: _elevator_case}
 _LOAD_COLUMNS = ("requests", "elapsed_ns", "mean_lat_ns", "max_lat_ns")
 
 

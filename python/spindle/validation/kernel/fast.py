@@ -33,7 +33,9 @@ _ELEVATORS_MARKED_AFTER_TICK_NS = {
     ("raid10n2", True): 1_429_407,
 }
 """The same where elevators were measured: alone or on an array, and whether the loads are started as `MIXES` are."""
-_LOADS_BEGIN_NS = {1: 3_280, 2: 6_072}
+_LOADS_BEGIN_NS = {1: 3_280, 2: 5_816}
+_SECOND_STARTS_NS = 1_256
+"""What the shell's other process does before its first request, when the first one sleeps."""
 _REBUILDS_MARKED_AFTER_TICK_NS = {"raid1": 2_990_500, "": 7_203_800}
 _REBUILD_BEGINS_NS = 1_929_368
 """The same where a member is rebuilt, from a tick whose number is a multiple of 8, and to the begin of md's thread."""
@@ -80,7 +82,12 @@ def _simulated(case: Case, loads: Sequence[Load], starts_ns: Sequence[int]) -> t
     workload = _core.Workload.parse(workload_text(loads, starts_ns), case.name, case.name)
     places = [load.offsets() for load in loads]
     simulation = _core.Simulation(
-        machine, workload, trace=True, places=places, one_call_each=True, first_tick_ns=_first_tick_ns(case)
+        machine,
+        workload,
+        trace=True,
+        places=places,
+        one_call_each=True,
+        begin_ns=(_first_tick_ns(case), 0 if case.one_after_another else _SECOND_STARTS_NS),
     )
     trace = b"".join(iter_pieces(simulation)).decode()
     return trace, read_figures(simulation.figures())
@@ -93,7 +100,7 @@ def _rebuilt(case: Case) -> CaseFigures:
     workload = _core.Workload.parse(load, case.name, case.name)
     marked_ns = _REBUILDS_MARKED_AFTER_TICK_NS.get(case.level, _REBUILDS_MARKED_AFTER_TICK_NS[""])
     tick_ns = -marked_ns - _REBUILD_BEGINS_NS
-    simulation = _core.Simulation(machine, workload, trace=True, first_tick_ns=tick_ns % (8 * TICK_NS))
+    simulation = _core.Simulation(machine, workload, trace=True, begin_ns=(tick_ns % (8 * TICK_NS), 0))
     trace = b"".join(iter_pieces(simulation)).decode()
     of = read_figures(simulation.figures()).rebuild
     if of is None or of.finished_ns is None:
