@@ -14,6 +14,8 @@ const LATENCY_NS: i64 = 2 * CREDIT_NS;
 const LEAST_SLICE_NS: i64 = 750_000;
 /// A thread that wakes takes the processor from one that is further ahead than this (`sysctl_sched_wakeup_granularity`).
 const GRANULARITY_NS: i64 = 1_000_000;
+/// The same for the block layer's thread (`WQ_HIGHPRI`: nice -20), by the weights of both.
+const SERVER_GRANULARITY_NS: i64 = GRANULARITY_NS * 1024 / 88_761;
 
 /// A thread that wants the processor, or sleeps.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +35,8 @@ pub(crate) struct Turns {
     next_tick_ns: u64,
     /// The current one is to give way where it may (`TIF_NEED_RESCHED`).
     is_called: bool,
+    /// Time that the block layer's thread has had. It sleeps between its turns, and pays for next to nothing.
+    server_had_ns: i64,
 }
 
 impl Turns {
@@ -53,6 +57,7 @@ impl Turns {
             least_ns: 0,
             next_tick_ns: first_tick_ns,
             is_called: false,
+            server_had_ns: i64::MIN / 2,
         }
     }
 
@@ -92,6 +97,14 @@ impl Turns {
         let had_ns = of.had_ns;
         let current = self.current.map(|current| self.threads[current].had_ns);
         self.is_called |= current.is_some_and(|current_ns| current_ns - had_ns > GRANULARITY_NS);
+    }
+
+    /// The current thread, if one has the processor, has work for the block layer's: true if that takes the processor.
+    pub(crate) fn serves(&mut self) -> bool {
+        self.server_had_ns = self.server_had_ns.max(self.least_ns - CREDIT_NS);
+        let is_ahead =
+            |at: usize| self.threads[at].had_ns - self.server_had_ns > SERVER_GRANULARITY_NS;
+        self.current.is_none_or(is_ahead)
     }
 
     /// The current thread may give way here: true if it does. It still wants the processor.

@@ -191,6 +191,8 @@ pub(crate) struct Engine {
     /// Queues in which requests have become parts of others while threads wait for one.
     merged: Vec<u32>,
     is_touched: Vec<bool>,
+    /// The thread that touched the queue runs it itself. Others are left to the block layer's thread (kblockd).
+    is_run: Vec<bool>,
     /// Requests that the drive is to get at once.
     started: Vec<Id>,
     requests: Vec<MemberRequest>,
@@ -309,6 +311,7 @@ impl Engine {
             touched: Vec::with_capacity(queues.len()),
             merged: Vec::new(),
             is_touched: vec![false; queues.len()],
+            is_run: vec![false; queues.len()],
             started: Vec::with_capacity(64),
             requests: Vec::with_capacity(64),
             pieces: Vec::with_capacity(64),
@@ -399,6 +402,8 @@ impl Engine {
                 self.queues[queue].timer(self.now_ns);
                 self.touch(queue);
             } else if source == alarms {
+                // While a thread works, only drives have events.
+                self.events.set(alarms, NEVER);
                 let mut repeats = true;
                 while let Some(alarm) = self.load.ring(self.now_ns) {
                     repeats &= alarm.repeats();
@@ -408,6 +413,7 @@ impl Engine {
                     self.expect_alarm()?;
                 }
             } else {
+                self.events.set(source, NEVER);
                 self.work_on_rebuild()?;
             }
             self.settle()?;
@@ -572,6 +578,7 @@ impl Engine {
         while let Some(queue) = self.next_touched() {
             let queue = queue as usize;
             self.is_touched[queue] = false;
+            self.is_run[queue] = false;
             if self.queues[queue].has_merged() {
                 self.merged.push(queue as u32);
             }
@@ -855,6 +862,7 @@ impl Engine {
             self.touched.retain(|other| *other as usize != queue);
             self.is_touched[queue] = false;
         }
+        self.is_run[queue] |= plugged || waits;
         self.touch(queue);
         Ok(())
     }
@@ -941,7 +949,24 @@ impl Engine {
         if !self.plug.is_empty() {
             self.hand_plug_over()?;
         }
-        self.dispatch()
+        self.dispatch_in_call()
+    }
+
+    /// Runs the queues that a thread has touched, at the end of its call: the block layer's thread may have to wait for the
+    /// processor.
+    #[inline]
+    fn dispatch_in_call(&mut self) -> Result<(), SimError> {
+        let waits = self.turns.as_mut().is_some_and(|turns| !turns.serves());
+        if !waits || self.touched.is_empty() {
+            return self.dispatch();
+        }
+        let mut left = std::mem::take(&mut self.touched);
+        let is_run = &self.is_run;
+        self.touched.extend(left.extract_if(.., |queue| is_run[*queue as usize]));
+        self.dispatch()?;
+        left.append(&mut self.touched);
+        self.touched = left;
+        Ok(())
     }
 
     /// The part of it that only a plug with requests needs.
@@ -1201,7 +1226,13 @@ impl Engine {
     /// Workers that have seen all completions of this moment hand over their next requests.
     #[inline]
     fn fill_ready(&mut self) -> Result<(), SimError> {
-        while let Some(ready) = self.next_ready() {
+        loop {
+            if self.turns.is_some() {
+                self.dispatch()?;
+            }
+            let Some(ready) = self.next_ready() else {
+                return Ok(());
+            };
             let worker = match ready {
                 Ready::Worker(worker) => worker,
                 Ready::Sleeper { queue, bio, .. } => {
@@ -1219,7 +1250,6 @@ impl Engine {
                 self.fill(worker as usize)?;
             }
         }
-        Ok(())
     }
 
     /// The next thread that gets the processor: the one that has had it least, or the first.
@@ -1725,17 +1755,14 @@ impl Engine {
             return Ok(());
         };
         if written {
-            self.queues[queue].flush(Superblock::SLOT);
-            self.touch(queue);
+            if !self.rules.kernel.multi_queue() {
+                self.queues[queue].flush(Superblock::SLOT);
+                self.touch(queue);
+            }
             return Ok(());
         }
         let is_first = !std::mem::replace(&mut fabric.superblock.flushed[queue], true);
-        if is_first && self.rules.kernel.multi_queue() {
-            self.queues[queue].write_sequence();
-            self.touch(queue);
-            return Ok(());
-        }
-        if is_first {
+        if is_first && !self.rules.kernel.multi_queue() {
             let lbn = fabric.superblock_lbn(queue);
             let issuer = Issuer::kernel(self.md_thread());
             let place = (lbn, 1);
@@ -2222,7 +2249,7 @@ impl Engine {
                 if let Some(worker) = self.wake(slot) {
                     // Its call returns, and the elevator goes on before the next one.
                     if self.one_call_each && !leaves_it {
-                        self.dispatch()?;
+                        self.dispatch_in_call()?;
                         self.touch(queue);
                     }
                     if leaves_it && self.io_threads.is_none() {

@@ -201,6 +201,9 @@ struct Sequence {
     /// The bit of its request in the map.
     tag: u32,
     request: BlockRequest,
+    /// Slot of those who wait for its end.
+    slot: u32,
+    is_written: bool,
 }
 
 /// A write before which everything that came earlier is done, and after which everything else begins.
@@ -772,14 +775,22 @@ impl Queue {
             pool,
             tag,
             request,
+            slot,
+            is_written: false,
         });
         self.flush(slot);
     }
 
-    /// The first flush is done: the write goes to the drive, past the elevator (`blk_mq_sched_bypass_insert`).
-    pub(crate) fn write_sequence(&mut self) {
-        self.direct.extend(self.sequence.map(|of| of.id));
-        self.is_due = true;
+    /// A flush is done. If it was the first of a sequence the write goes to the drive, past the elevator and before
+    /// all that waits (`blk_mq_sched_bypass_insert`).
+    fn go_on_with_sequence(&mut self) {
+        if let Some(of) = &self.sequence
+            && !of.is_written
+            && let Some(at) = (self.flushes_running.iter()).position(|slot| *slot == of.slot)
+        {
+            self.flushes_running.swap_remove(at);
+            self.direct.push_front(of.id);
+        }
     }
 
     /// The second flush is done; what is free again.
@@ -983,6 +994,7 @@ impl Queue {
         if completion.id == FLUSH {
             self.figures.flushes += 1;
             self.is_due = true;
+            self.go_on_with_sequence();
             return Finished::Flush;
         }
         let id = completion.id as Id;
@@ -1008,7 +1020,13 @@ impl Queue {
         }
         self.requests.remove(id);
         let keeps = self.sequence.is_some_and(|of| of.id == id);
-        if !keeps {
+        if let Some(of) = &mut self.sequence
+            && keeps
+        {
+            of.is_written = true;
+            self.flushes_waiting.push(of.slot);
+            self.is_due = true;
+        } else {
             self.allocated[self.pool(&request)] -= 1;
             self.return_tag(beside.tag);
         }

@@ -35,7 +35,7 @@ _ELEVATORS_MARKED_AFTER_TICK_NS = {
 """The same where elevators were measured: alone or on an array, and whether the loads are started as `MIXES` are."""
 _LOADS_BEGIN_NS = {1: 3_280, 2: 5_816}
 _SECOND_STARTS_NS = 1_256
-"""What the shell's other process does before its first request, when the first one sleeps."""
+"""Time that the shell's other process takes before its first request, when the first one sleeps."""
 _REBUILDS_MARKED_AFTER_TICK_NS = {"raid1": 2_990_500, "": 7_203_800}
 _REBUILD_BEGINS_NS = 1_929_368
 """The same where a member is rebuilt, from a tick whose number is a multiple of 8, and to the begin of md's thread."""
