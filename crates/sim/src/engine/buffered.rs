@@ -372,6 +372,7 @@ impl Engine {
             stage: Stage::Pages,
             unpaid: false,
             is_begun: false,
+            has_looked: false,
         };
         let slot = match cache.free_slots.pop() {
             Some(slot) => slot,

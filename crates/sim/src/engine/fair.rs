@@ -99,12 +99,15 @@ impl Turns {
         self.is_called |= current.is_some_and(|current_ns| current_ns - had_ns > GRANULARITY_NS);
     }
 
-    /// The current thread, if one has the processor, has work for the block layer's: true if that takes the processor.
+    /// The current thread, if one has the processor, has work for the block layer's: true if that takes the processor. After
+    /// it the thread that has had least goes on, which may be another one.
     pub(crate) fn serves(&mut self) -> bool {
         self.server_had_ns = self.server_had_ns.max(self.least_ns - CREDIT_NS);
         let is_ahead =
             |at: usize| self.threads[at].had_ns - self.server_had_ns > SERVER_GRANULARITY_NS;
-        self.current.is_none_or(is_ahead)
+        let serves = self.current.is_none_or(is_ahead);
+        self.is_called |= serves;
+        serves
     }
 
     /// The current thread may give way here: true if it does. It still wants the processor.

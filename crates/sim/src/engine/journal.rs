@@ -240,6 +240,7 @@ impl Journal {
             stage: Stage::Log,
             unpaid: false,
             is_begun: false,
+            has_looked: false,
         }
     }
 

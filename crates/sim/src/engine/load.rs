@@ -66,6 +66,8 @@ pub(crate) struct Slot {
     pub(crate) unpaid: bool,
     /// Its bio has been made; its thread slept then.
     pub(crate) is_begun: bool,
+    /// Its thread has looked at the clock for it, and gave way then.
+    pub(crate) has_looked: bool,
 }
 
 /// The state of a request.
@@ -327,6 +329,7 @@ impl Load {
                 stage: Stage::Data,
                 unpaid: false,
                 is_begun: false,
+                has_looked: false,
             };
             let depth = stream.depth.max(1);
             let thinker = Thinker::new(stream, index, worker, workload.seed).filter(|_| !open);
@@ -380,6 +383,7 @@ impl Load {
             stage: Stage::EndSync,
             unpaid: false,
             is_begun: false,
+            has_looked: false,
         });
         let changes = stream.mix.changes() > 0.0;
         let kinds = OpKind::made_by(stream);

@@ -843,6 +843,10 @@ impl Engine {
 
     #[inline(always)]
     fn enqueue(&mut self, queue: usize, chain: Chain, plugged: bool) -> Result<(), SimError> {
+        if !plugged && self.queues[queue].merges_bio(self.now_ns, chain, &mut self.bios) {
+            self.touch(queue);
+            return Ok(());
+        }
         if !plugged && self.queues[queue].has_free(0) {
             self.read_clock(self.readings_of_request(queue))?;
         }
@@ -956,13 +960,19 @@ impl Engine {
     /// processor.
     #[inline]
     fn dispatch_in_call(&mut self) -> Result<(), SimError> {
-        let waits = self.turns.as_mut().is_some_and(|turns| !turns.serves());
-        if !waits || self.touched.is_empty() {
+        let is_left = |queue: &u32| {
+            let queue = *queue as usize;
+            !self.is_run[queue] && self.queues[queue].has_to_run()
+        };
+        let waits = self.touched.iter().any(is_left)
+            && self.turns.as_mut().is_some_and(|turns| !turns.serves());
+        if !waits {
             return self.dispatch();
         }
         let mut left = std::mem::take(&mut self.touched);
         let is_run = &self.is_run;
-        self.touched.extend(left.extract_if(.., |queue| is_run[*queue as usize]));
+        self.touched
+            .extend(left.extract_if(.., |queue| is_run[*queue as usize]));
         self.dispatch()?;
         left.append(&mut self.touched);
         self.touched = left;
@@ -1156,7 +1166,7 @@ impl Engine {
                 break;
             }
             self.submit()?;
-            if self.gives_turn(worker) {
+            if self.load.workers[worker].gave_way || self.gives_turn(worker) {
                 break;
             }
         }
@@ -1180,8 +1190,8 @@ impl Engine {
             self.sleeps = false;
             // The measured cases go through the page cache by `dd`, which looks at no clock.
             let looks = !self.one_call_each || self.cache.is_none();
-            if looks && !self.load.slots[slot as usize].is_begun {
-                self.read_clock(Readings::LOAD)?;
+            if looks && !self.load.slots[slot as usize].is_begun && self.looks_at_clock(slot)? {
+                break;
             }
             if self.load.slots[slot as usize].rest.is_some() {
                 self.send_rest(slot, plugged)?;
@@ -1201,6 +1211,32 @@ impl Engine {
         }
         self.pull_plug();
         self.unplug()
+    }
+
+    /// The thread of a slot looks at the clock before its request. True if it has to give way after that call, and sends the
+    /// request later.
+    fn looks_at_clock(&mut self, slot: u32) -> Result<bool, SimError> {
+        if std::mem::take(&mut self.load.slots[slot as usize].has_looked) {
+            return Ok(false);
+        }
+        self.read_clock(Readings::LOAD)?;
+        let worker = self.load.slots[slot as usize].worker as usize;
+        let gives_way = self.call_returns(worker)?;
+        if gives_way {
+            self.load.slots[slot as usize].has_looked = true;
+            self.load.workers[worker].held.push_back(slot);
+        }
+        Ok(gives_way)
+    }
+
+    /// A call of a worker's thread that sends nothing returns: the block layer's thread may take the processor, and another
+    /// one after it. True if the thread has to give way.
+    fn call_returns(&mut self, worker: usize) -> Result<bool, SimError> {
+        if !self.one_call_each || self.turns.is_none() {
+            return Ok(false);
+        }
+        self.dispatch_in_call()?;
+        Ok(self.gives_turn(worker))
     }
 
     /// True if the thread sleeps within its call, at this request: what it has to send `yet` follows when it is awake.
@@ -2500,6 +2536,7 @@ impl Engine {
                 {
                     self.catch_up_on(postponed)?;
                 }
+                self.call_returns(worker)?;
             }
             while let of = &mut self.load.workers[worker]
                 && of.reaped > 0

@@ -928,15 +928,26 @@ impl Queue {
         Ok(None)
     }
 
+    /// True if it is to be asked for requests.
+    #[inline]
+    pub(crate) fn has_to_run(&self) -> bool {
+        (self.is_due || self.passes) && self.has_something()
+    }
+
+    /// True if something waits for its drive.
+    #[inline]
+    fn has_something(&self) -> bool {
+        self.elevator.waiting() > 0
+            || self.ahead.is_some()
+            || !self.direct.is_empty()
+            || !self.flushes_waiting.is_empty()
+            || !self.barriers.is_empty()
+    }
+
     /// True if it has nothing to hand over, and no elevator to ask.
     #[inline]
     pub(crate) fn is_quiet(&self) -> bool {
-        self.passes
-            && self.elevator.waiting() == 0
-            && self.ahead.is_none()
-            && self.direct.is_empty()
-            && self.flushes_waiting.is_empty()
-            && self.barriers.is_empty()
+        self.passes && !self.has_something()
     }
 
     /// True if it begins a flush when it runs.
@@ -1019,7 +1030,8 @@ impl Queue {
             throttle.ends(now_ns, id, !request.write, is_throttled, took_ns);
         }
         self.requests.remove(id);
-        let keeps = self.sequence.is_some_and(|of| of.id == id);
+        // Its number may be another request's afterwards.
+        let keeps = (self.sequence).is_some_and(|of| of.id == id && !of.is_written);
         if let Some(of) = &mut self.sequence
             && keeps
         {
