@@ -154,6 +154,22 @@ enum Ready {
         bio: u32,
         worker: Option<u32>,
     },
+    /// One that the throttle of write-back lets in.
+    LetIn {
+        queue: u32,
+        chain: Chain,
+        worker: Option<u32>,
+    },
+}
+
+impl Ready {
+    /// The worker whose thread it is.
+    fn worker(self) -> Option<u32> {
+        match self {
+            Ready::Worker(worker) => Some(worker),
+            Ready::Sleeper { worker, .. } | Ready::LetIn { worker, .. } => worker,
+        }
+    }
 }
 
 /// Work that an interrupt leaves to threads.
@@ -825,14 +841,36 @@ impl Engine {
         Ok(())
     }
 
-    /// The throttle of write-back lets in a bio that it held back. Its thread goes on, and further bios become part of
-    /// the request.
+    /// The throttle of write-back lets in a bio: its thread is to run.
+    fn note_let_in(&mut self, queue: usize, chain: Chain) {
+        let slot = self.issuing_slot(chain.first);
+        let worker = slot.map(|slot| self.load.slots[slot as usize].worker);
+        match (&mut self.turns, worker) {
+            (Some(turns), Some(of)) if self.one_call_each && self.cache.is_none() => {
+                turns.wake(of as usize);
+                let queue = queue as u32;
+                self.ready.push_back(Ready::LetIn {
+                    queue,
+                    chain,
+                    worker,
+                });
+            }
+            _ => self.postponed.push_back(Postponed::LetIn(queue, chain)),
+        }
+    }
+
+    /// The thread of a bio that may have a request now goes on in its call: the request waits under the plug, for those of
+    /// other copies, and further bios become part of it.
     fn let_in(&mut self, queue: usize, chain: Chain) -> Result<(), SimError> {
         self.add_to_plug(queue, chain)?;
         let slot = self.issuing_slot(chain.first);
         self.send_behind(&chain)?;
         if let Some(slot) = slot {
             if let Some(worker) = self.wake(slot) {
+                if self.one_call_each && self.cache.is_none() {
+                    // Its call returns.
+                    self.unplug()?;
+                }
                 self.go_on(worker)?;
             } else if self.takes_flusher_awake() {
                 self.run_flusher()?;
@@ -1276,6 +1314,11 @@ impl Engine {
                     self.gives_processor_up(true);
                     continue;
                 }
+                Ready::LetIn { queue, chain, .. } => {
+                    self.let_in(queue as usize, chain)?;
+                    self.gives_processor_up(true);
+                    continue;
+                }
             };
             let of = &mut self.load.workers[worker as usize];
             (of.is_ready, of.gave_way) = (false, false);
@@ -1294,22 +1337,13 @@ impl Engine {
         let Some(turns) = &mut self.turns else {
             return self.ready.pop_front();
         };
-        let had_ns = |ready: &Ready| match *ready {
-            Ready::Worker(worker)
-            | Ready::Sleeper {
-                worker: Some(worker),
-                ..
-            } => turns.had_ns(worker as usize),
-            Ready::Sleeper { worker: None, .. } => i64::MIN,
+        let had_ns = |ready: &Ready| {
+            let worker = ready.worker();
+            worker.map_or(i64::MIN, |worker| turns.had_ns(worker as usize))
         };
         let at = (0..self.ready.len()).min_by_key(|at| had_ns(&self.ready[*at]))?;
         let ready = self.ready.remove(at)?;
-        if let Ready::Worker(worker)
-        | Ready::Sleeper {
-            worker: Some(worker),
-            ..
-        } = ready
-        {
+        if let Some(worker) = ready.worker() {
             turns.begin(worker as usize);
         }
         Some(ready)
@@ -2166,7 +2200,7 @@ impl Engine {
                 let mut goes_on = false;
                 while let Some(chain) = self.queues[queue].let_in(self.now_ns, goes_on) {
                     goes_on = true;
-                    self.postponed.push_back(Postponed::LetIn(queue, chain));
+                    self.note_let_in(queue, chain);
                 }
                 // The thread that waits for the completion was woken before those that wait for a request.
                 match keeps {
@@ -2234,7 +2268,7 @@ impl Engine {
             && self.issuing_slot(bio).is_some()
             && let Some(chain) = self.queues[queue].woken_takes(bio, self.plug.count(queue as u32))
         {
-            return self.go_on_in_plug(queue, &chain);
+            return self.let_in(queue, chain);
         }
         if self.queues[queue].has_free(0) {
             self.read_clock(self.readings_of_request(queue))?;
@@ -2243,19 +2277,6 @@ impl Engine {
             .woken_looks(self.now_ns, bio, &mut self.bios)
             .map_err(|error| self.refused(queue, error))?;
         self.go_on_admitted(queue)?;
-        self.unplug()
-    }
-
-    /// The thread of a bio that has a request now goes on in its call: the request waits under the plug for those of the
-    /// other copies.
-    fn go_on_in_plug(&mut self, queue: usize, chain: &Chain) -> Result<(), SimError> {
-        self.add_to_plug(queue, *chain)?;
-        let slot = self.issuing_slot(chain.first);
-        self.send_behind(chain)?;
-        if let Some(worker) = slot.and_then(|slot| self.wake(slot)) {
-            self.unplug()?;
-            self.go_on(worker)?;
-        }
         self.unplug()
     }
 

@@ -13,7 +13,7 @@ from spindle.result.figures import Stream
 from spindle.run.simulate import SimulatedRun, read_figures
 from spindle.validation.kernel.cases import ELEVATORS, Case, Load
 from spindle.validation.kernel.runner import CaseFigures, LoadFigures, MemberFigures, NotModelled
-from spindle.validation.kernel.steps import CLOCK_READING_NS, DRIVES, MIXES, REBUILT, SPEED_LIMITS_KIB, STRIPES
+from spindle.validation.kernel.steps import CLOCK_READING_NS, DRIVES, LATER, REBUILT, SPEED_LIMITS_KIB, STRIPES
 from spindle.validation.kernel.trace import Request, member_figures
 
 PIECE_S = 1.0
@@ -32,7 +32,7 @@ _ELEVATORS_MARKED_AFTER_TICK_NS = {
     ("raid10n2", False): 1_420_447,
     ("raid10n2", True): 1_429_407,
 }
-"""The same where elevators were measured: alone or on an array, and whether the loads are started as `MIXES` are."""
+"""The same where elevators were measured: alone or on an array, and whether the loads are of `LATER`."""
 _LOADS_BEGIN_NS = {1: 3_280, 2: 5_816}
 _SECOND_STARTS_NS = 1_256
 """Time that the shell's other process takes before its first request, when the first one sleeps."""
@@ -132,7 +132,7 @@ def _load(load: Load, stream: Stream) -> LoadFigures:
 def _first_tick_ns(case: Case) -> int:
     """Time of the first timer tick after the begin of the load: it decides when a thread pays for the processor."""
     if case.table == ELEVATORS and not case.loads[0].is_buffered:
-        marked_ns = _ELEVATORS_MARKED_AFTER_TICK_NS[case.level, case.operation in MIXES]
+        marked_ns = _ELEVATORS_MARKED_AFTER_TICK_NS[case.level, case.operation in LATER]
         return TICK_NS - marked_ns - _LOADS_BEGIN_NS[len(case.loads)]
     done = "stripe cache" if case.stripe_cache != STRIPES else ""
     before = f"{case.degraded} removed" if case.degraded else done

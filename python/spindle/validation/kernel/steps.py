@@ -40,14 +40,14 @@ _PRINTED = (
 )
 """Attributes that were printed before each measurement, each by a process: they move its begin."""
 MIXES = ("mix", "mixw")
-_LATER = (*MIXES, "prio")
+LATER = (*MIXES, "prio")
 _DEFAULT_LIMIT_KIB = 200_000
 SPEED_LIMITS_KIB = {"rebuild": _DEFAULT_LIMIT_KIB, "rebuild-limit20000": 20_000}
 """Operation -> the highest speed of a rebuild, KiB/s."""
 CLOCK_READING_NS = 256
 """A reading of the clock took so long: User Mode Linux was unchanged."""
 _READINGS, _READINGS_RAID1, _READINGS_LATER = 16, 15, 51
-"""Readings of the clock before the measurement; the last for loads of `_LATER`. Its place in a timer
+"""Readings of the clock before the measurement; the last for loads of `LATER`. Its place in a timer
 tick decides which request a tick delays, and between threads that race. The numbers are fitted: with them digests of
 measured traces are met.
 """
@@ -112,7 +112,7 @@ def _is_searched() -> bool:
 
 
 def _readings(case: Case) -> int:
-    if case.operation in _LATER:
+    if case.operation in LATER:
         return _READINGS_LATER
     return _READINGS_RAID1 if case.level == "raid1" else _READINGS
 
