@@ -63,11 +63,11 @@ pub struct ArrayCommands {
     pub rebuild: Option<RebuildCommand>,
 }
 
-/// A rebuild.
+/// A rebuild or a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RebuildCommand {
     /// The device that is added.
-    pub device: String,
+    pub device: Option<String>,
     /// `sync_speed_min`, KiB/s.
     pub min_kib: u64,
     /// `sync_speed_max`, KiB/s.
@@ -185,7 +185,7 @@ fn files(mut scheduler: Scheduler) -> BTreeMap<&'static str, u64> {
 
 fn array_commands(setup: &ArraySetup, drives: usize) -> Result<ArrayCommands, LabError> {
     let array = Array::new(setup.config.clone())?;
-    let rebuilt = setup.rebuild.map(|rebuild| rebuild.member);
+    let rebuilt = setup.rebuild.and_then(|rebuild| rebuild.member);
     let is_absent = |slot: &u32| setup.missing.contains(slot) || rebuilt == Some(*slot);
     let members: Vec<String> = (0..drives)
         .map(|slot| match is_absent(&(slot as u32)) {
@@ -232,7 +232,7 @@ fn array_commands(setup: &ArraySetup, drives: usize) -> Result<ArrayCommands, La
             .collect(),
         stripe_cache_size: has_parity.then_some(setup.stripe_cache),
         rebuild: setup.rebuild.map(|rebuild| RebuildCommand {
-            device: device_name(rebuild.member as usize),
+            device: rebuild.member.map(|slot| device_name(slot as usize)),
             min_kib: rebuild.speed_min / 1024,
             max_kib: rebuild.speed_max / 1024,
         }),

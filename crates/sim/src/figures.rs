@@ -157,14 +157,14 @@ pub struct PageCacheFigures {
     pub write_bytes: u64,
 }
 
-/// A rebuild beside the load.
+/// A rebuild or a check beside the load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct RebuildFigures {
-    /// Member's slot.
-    pub member: u32,
-    /// Bytes of the member to be made.
+    /// Slot of the member that is made; `None`: a check.
+    pub member: Option<u32>,
+    /// Bytes of the member to be made, or to be checked: of each member, of RAID10 of the array.
     pub bytes: u64,
-    /// Bytes made so far.
+    /// Bytes done so far.
     pub done_bytes: u64,
     /// Time at which it was done, ns after the start of the run.
     pub finished_ns: Option<u64>,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from spindle import _core
 from spindle.base.decoding import decode_json
 
-from .setup import KernelSetup
+from .setup import KernelSetup, RebuildCommand
 
 FOLDER = "/mnt"
 """Where the file system is mounted."""
@@ -70,13 +70,18 @@ class Setup(KernelSetup, frozen=True, kw_only=True):
                 for md in groups:
                     yield f"echo {array.stripe_cache_size} >/sys/block/md{md}/md/stripe_cache_size"
             if array.rebuild is not None:
-                slot = next(at for at, drive in enumerate(self.drives) if drive.device == array.rebuild.device)
-                md = groups[slot * len(groups) // len(self.drives)]
-                yield f"echo {array.rebuild.max_kib} >/sys/block/md{md}/md/sync_speed_max"
-                yield f"echo {array.rebuild.min_kib} >/sys/block/md{md}/md/sync_speed_min"
-                yield f"mdadm /dev/md{md} --add /dev/{array.rebuild.device}"
+                yield from self._synchronisation(array.rebuild, groups)
         if self.read_ahead_kib is not None:
             yield f"echo {self.read_ahead_kib} >/sys/block/{self.device}/queue/read_ahead_kb"
+
+    def _synchronisation(self, of: RebuildCommand, groups: range) -> Iterator[str]:
+        """A rebuild of a member in its group, or a check of all groups."""
+        slots = [at for at, drive in enumerate(self.drives) if drive.device == of.device]
+        for md in [groups[slot * len(groups) // len(self.drives)] for slot in slots] or groups:
+            attributes = f"/sys/block/md{md}/md"
+            yield f"echo {of.max_kib} >{attributes}/sync_speed_max"
+            yield f"echo {of.min_kib} >{attributes}/sync_speed_min"
+            yield f"mdadm /dev/md{md} --add /dev/{of.device}" if of.device else f"echo check >{attributes}/sync_action"
 
     def _file_system(self) -> Iterator[str]:
         made = self.filesystem

@@ -13,10 +13,10 @@ from spindle.base.decoding import decode_json
 
 
 class RebuildCommand(Struct, frozen=True, kw_only=True):
-    """A rebuild."""
+    """A rebuild or a check."""
 
-    device: str
-    """The device that is added."""
+    device: str | None
+    """The device that is added; None: a check."""
     min_kib: int
     """`sync_speed_min`, KiB/s."""
     max_kib: int
@@ -31,7 +31,7 @@ class ArrayCommands(Struct, frozen=True, kw_only=True):
     stripe_cache_size: int | None
     """`stripe_cache_size` of levels with parity."""
     rebuild: RebuildCommand | None
-    """A member that is rebuilt."""
+    """A member that is rebuilt, or a check."""
 
 
 class DriveKnobs(Struct, frozen=True, kw_only=True):

@@ -63,9 +63,10 @@ class DriveCounters(Struct, frozen=True, kw_only=True):
 
 
 class Rebuild(Struct, frozen=True, kw_only=True):
-    """A member during its rebuild."""
+    """A member during its rebuild, or all during a check."""
 
-    member: int
+    member: int | None
+    """None: a check."""
     bytes: int
     done_bytes: int
     finished_ns: int | None

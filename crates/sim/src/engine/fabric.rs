@@ -206,7 +206,7 @@ impl Fabric {
     }
 
     fn rebuilding(&self) -> Option<u32> {
-        self.rebuild.as_ref().map(|rebuild| rebuild.member)
+        self.rebuild.as_ref().and_then(|rebuild| rebuild.member)
     }
 
     /// Members whose data is not complete up to `end` on the member.
@@ -214,8 +214,9 @@ impl Fabric {
         let mut lacking = self.missing;
         if let Some(rebuild) = &self.rebuild
             && end <= rebuild.recovered()
+            && let Some(member) = rebuild.member
         {
-            lacking.remove(rebuild.member);
+            lacking.remove(member);
         }
         lacking
     }
@@ -469,7 +470,7 @@ impl Fabric {
         done: &mut VecDeque<u32>,
     ) -> Result<Option<Requests>, ArrayError> {
         let (missing, rebuild) = (self.missing, self.rebuild.as_ref());
-        let rebuilt = rebuild.map(|rebuild| (rebuild.member, rebuild.recovered()));
+        let rebuilt = rebuild.and_then(|of| of.member.map(|member| (member, of.recovered())));
         let Some(stripes) = &mut self.stripes else {
             return Ok(None);
         };
@@ -495,7 +496,8 @@ impl Fabric {
         if let Some(rebuild) = &mut self.rebuild
             && let Some(stripes) = &mut self.stripes
         {
-            let rows = self.array.row_of(rebuild.member, offset, STRIPE_BLOCK)?;
+            let member = rebuild.member.unwrap_or(0);
+            let rows = self.array.row_of(member, offset, STRIPE_BLOCK)?;
             let placed = stripes.place_rebuilt(rows, waited);
             rebuild.row_placed(now_ns, placed, rows.len);
             return Ok(placed);
@@ -510,7 +512,7 @@ impl Fabric {
         }
     }
 
-    /// Reads that restore a unit of the member being rebuilt.
+    /// Reads that restore a unit of the member being rebuilt, or all copies of a unit that is checked.
     pub(crate) fn rebuild_reads(
         &mut self,
         unit: u32,
@@ -519,9 +521,12 @@ impl Fabric {
         let Some(rebuild) = &self.rebuild else {
             return Ok(());
         };
-        let of = rebuild.units.get(unit);
+        let of = *rebuild.units.get(unit);
+        let Some(member) = rebuild.member else {
+            return self.write(of.offset, of.len, out);
+        };
         self.array.plan_rebuild(
-            rebuild.member,
+            member,
             of.offset,
             of.len,
             &self.missing,

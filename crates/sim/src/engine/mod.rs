@@ -2803,7 +2803,7 @@ impl Engine {
         }
     }
 
-    /// md's thread writes what was read; while it writes superblocks, units wait for it.
+    /// md's thread writes what was read, or compares it; while it writes superblocks, units wait for it.
     fn write_unit(&mut self, unit: u32) -> Result<(), SimError> {
         let is_noting = self.md_thread_is_noting()?;
         let Target::Array(fabric) = &mut self.target else {
@@ -2817,7 +2817,10 @@ impl Engine {
             return Ok(());
         };
         let of = *rebuild.units.get(unit);
-        let part = (rebuild.member, of.offset, of.len);
+        let Some(member) = rebuild.member else {
+            return self.end_unit(unit);
+        };
+        let part = (member, of.offset, of.len);
         self.count_rebuild(part.0, part.2);
         let issuer = Issuer::kernel(self.md_thread());
         let bios =
@@ -2841,7 +2844,15 @@ impl Engine {
         if !of.writing {
             return self.write_unit(unit);
         }
-        rebuild.end_unit(self.now_ns, unit);
+        self.end_unit(unit)
+    }
+
+    fn end_unit(&mut self, unit: u32) -> Result<(), SimError> {
+        if let Target::Array(fabric) = &mut self.target
+            && let Some(rebuild) = &mut fabric.rebuild
+        {
+            rebuild.end_unit(self.now_ns, unit);
+        }
         // The end of a unit wakes md's thread for the rebuild and those who wait at the barrier, and the older thread runs
         // first: it still finds that others wait.
         self.work_on_rebuild()?;

@@ -1,4 +1,4 @@
-//! A member that is being rebuilt beside the load: md's thread for it (`md_do_sync`) and its turns with the load.
+//! A member that is being rebuilt beside the load, or a check of all members: md's thread for it (`md_do_sync`) and its turns with the load.
 //!
 //! Linux 6.1 `drivers/md/md.c` (`md_do_sync`, `is_mddev_idle`), `raid1.c` and `raid10.c` (`raise_barrier`,
 //! `wait_barrier`, `raid1_sync_request`, `raid10_sync_request`), `raid5.c` (`raid5_sync_request`). Mirrors are rebuilt in
@@ -147,7 +147,8 @@ impl Barrier {
 /// The rebuild.
 #[derive(Debug)]
 pub(crate) struct Rebuild {
-    pub(crate) member: u32,
+    /// `None`: it checks.
+    pub(crate) member: Option<u32>,
     size: u64,
     method: Method,
     ticks: Ticks,
@@ -181,7 +182,7 @@ pub(crate) struct Rebuild {
 impl Rebuild {
     /// Speeds in bytes per second.
     pub(crate) fn new(
-        member: u32,
+        member: Option<u32>,
         size: u64,
         members: usize,
         (speed_min, speed_max): (u64, u64),

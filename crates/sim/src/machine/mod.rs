@@ -196,7 +196,7 @@ pub struct ArraySetup {
     pub stripe_cache: u32,
     /// Slots of members that are gone.
     pub missing: Vec<u32>,
-    /// A member that is being rebuilt on a new drive.
+    /// A member that is being rebuilt on a new drive, or a check of all.
     pub rebuild: Option<RebuildSetup>,
     /// An internal write-intent bitmap; the simulator has none.
     pub bitmap: Option<BitmapSetup>,
@@ -209,11 +209,11 @@ pub struct BitmapSetup {
     pub chunk: Option<u64>,
 }
 
-/// A rebuild and its pace (`sync_speed_min`, `sync_speed_max`), bytes per second.
+/// A rebuild or a check (`sync_action`), and its pace (`sync_speed_min`, `sync_speed_max`), bytes per second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct RebuildSetup {
-    /// Slot.
-    pub member: u32,
+    /// Slot of the member that is rebuilt; `None`: a check, which reads all.
+    pub member: Option<u32>,
     /// Reached regardless of the load.
     pub speed_min: u64,
     /// Never exceeded.
@@ -720,9 +720,12 @@ impl Machine {
         let kernel = self.host.kernel;
         let mut missing: MemberSet = setup.missing.iter().copied().collect();
         let rebuild = setup.rebuild.map(|rebuild| {
-            missing.insert(rebuild.member);
+            rebuild.member.into_iter().for_each(|member| missing.insert(member));
+            let slot = rebuild.member.unwrap_or(0) as usize;
             let size = match array.component() {
-                0 => self.drives[rebuild.member as usize].len - setup.data_offset,
+                // RAID10 checks by addresses of the array (`resync_max_sectors`).
+                _ if rebuild.member.is_none() && array.level() == Level::Raid10 => array.capacity(),
+                0 => self.drives[slot].len - setup.data_offset,
                 component => component,
             };
             Rebuild::new(

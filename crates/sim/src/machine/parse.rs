@@ -33,11 +33,12 @@ const SERVER: &str = "server";
 const OF_SERVER: [&str; 3] = ["service", "transfer_rate", "flush"];
 
 /// Keys of `[array]` that a controller's array does not have.
-const OF_MD: [&str; 8] = [
+const OF_MD: [&str; 9] = [
     "stripe_cache_size",
     "data_offset",
     "missing",
     "rebuild",
+    "check",
     "sync_speed_min",
     "sync_speed_max",
     "bitmap",
@@ -594,7 +595,13 @@ fn read_array(
         Some(value) => read_slots(value, drives.len())?,
     };
     let rebuild_value = table.take("rebuild");
-    let rebuild = read_rebuild(&mut table, rebuild_value.as_ref(), drives.len())?;
+    let check_value = table.take("check");
+    let rebuild = read_rebuild(
+        &mut table,
+        rebuild_value.as_ref(),
+        check_value.as_ref(),
+        drives.len(),
+    )?;
     let bitmap = read_bitmap(&mut table, parsed)?;
 
     let array = Array::new(config.clone()).map_err(|error| {
@@ -609,12 +616,25 @@ fn read_array(
         at.unwrap_or(&level).error(words(&error))
     })?;
     let mut gone: MemberSet = missing.iter().copied().collect();
-    if let Some(rebuild) = rebuild {
-        if gone.contains(rebuild.member) {
+    if let Some(RebuildSetup {
+        member: Some(member),
+        ..
+    }) = rebuild
+    {
+        if gone.contains(member) {
             let value = rebuild_value.as_ref().unwrap_or(&level);
             return Err(value.error("a member that is being rebuilt is not missing"));
         }
-        gone.insert(rebuild.member);
+        gone.insert(member);
+    } else if rebuild.is_some()
+        && let Some(value) = &check_value
+    {
+        if let Some(missing) = missing_value.as_ref().filter(|_| !gone.is_empty()) {
+            return Err(missing.error("a check reads all members; leave the key out"));
+        }
+        if array.tolerance().guaranteed == 0 {
+            return Err(value.error("this level has no copies; leave the key out"));
+        }
     }
     if !gone.is_empty() && !survives(&array, &gone) {
         let value = missing_value
@@ -705,11 +725,20 @@ fn read_slots(value: &Value, drives: usize) -> Result<Vec<u32>, ConfigError> {
     }
 }
 
+/// A rebuild of a member, or a check, and their speeds.
 fn read_rebuild(
     table: &mut Table,
     member: Option<&Value>,
+    check: Option<&Value>,
     drives: usize,
 ) -> Result<Option<RebuildSetup>, ConfigError> {
+    let checks = match check {
+        Some(value) => value.flag()?,
+        None => false,
+    };
+    if let Some(value) = member.filter(|_| checks) {
+        return Err(value.error("md does one of these at a time; leave `rebuild` or `check` out"));
+    }
     let mut speed = |key: &'static str| -> Result<Option<(u64, Value)>, ConfigError> {
         let Some(value) = table.take(key) else {
             return Ok(None);
@@ -720,20 +749,27 @@ fn read_rebuild(
         }
     };
     let (least, most) = (speed("sync_speed_min")?, speed("sync_speed_max")?);
-    let Some(value) = member else {
+    let member = match member {
+        Some(value) => Some(value.integer(0..=drives as u64 - 1)? as u32),
+        None => None,
+    };
+    if member.is_none() && !checks {
         if let Some((_, value)) = least.or(most) {
-            return Err(value.error("there is no rebuild; set `rebuild` to a member's slot"));
+            return Err(value.error(
+                "there is no rebuild; set `rebuild` to a member's slot, or `check = true`",
+            ));
         }
         return Ok(None);
-    };
+    }
     let rebuild = RebuildSetup {
-        member: value.integer(0..=drives as u64 - 1)? as u32,
+        member,
         speed_min: least.as_ref().map_or(SPEED_MIN, |(rate, _)| *rate),
         speed_max: most.as_ref().map_or(SPEED_MAX, |(rate, _)| *rate),
     };
     if rebuild.speed_min > rebuild.speed_max {
-        let (_, at) = most.or(least).unwrap_or((0, value.clone()));
-        return Err(at.error("`sync_speed_min` is above `sync_speed_max`"));
+        if let Some((_, at)) = most.or(least) {
+            return Err(at.error("`sync_speed_min` is above `sync_speed_max`"));
+        }
     }
     Ok(Some(rebuild))
 }

@@ -240,10 +240,12 @@ def _findings(simulated: SimulatedRun) -> list[dict[str, Any]]:
     if rebuild is None:
         return []
     share = 100 * rebuild.done_bytes / max(1, rebuild.bytes)
+    what, done = (f"member {rebuild.member}", "rebuilt") if rebuild.member is not None else ("the array", "checked")
     if rebuild.finished_ns is not None:
-        text = f"member {rebuild.member} was rebuilt after {rebuild.finished_ns / 1e9:.1f} s"
+        text = f"{what} was {done} after {rebuild.finished_ns / 1e9:.1f} s"
     else:
         speed = rebuild.done_bytes / max(simulated.run.elapsed_ns, 1) * 1e3
-        text = f"member {rebuild.member} is rebuilt to {share:.3f} %, at {speed:.1f} MB/s"
+        text = f"{what} is {done} to {share:.3f} %, at {speed:.1f} MB/s"
     evidence = {"done_bytes": float(rebuild.done_bytes), "bytes": float(rebuild.bytes)}
-    return [{"check": "rebuild", "level": "ok", "text": text, "evidence": evidence}]
+    check = "rebuild" if rebuild.member is not None else "check"
+    return [{"check": check, "level": "ok", "text": text, "evidence": evidence}]

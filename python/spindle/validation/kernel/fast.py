@@ -13,7 +13,7 @@ from spindle.result.figures import Stream
 from spindle.run.simulate import SimulatedRun, read_figures
 from spindle.validation.kernel.cases import ELEVATORS, Case, Load
 from spindle.validation.kernel.runner import CaseFigures, LoadFigures, MemberFigures, NotModelled
-from spindle.validation.kernel.steps import CLOCK_READING_NS, DRIVES, LATER, REBUILT, SPEED_LIMITS_KIB, STRIPES
+from spindle.validation.kernel.steps import CHECK, CLOCK_READING_NS, DRIVES, LATER, REBUILT, STRIPES, SYNCS
 from spindle.validation.kernel.trace import Request, member_figures
 
 PIECE_S = 1.0
@@ -57,8 +57,8 @@ class SimulatorRunner:
 
     def figures(self, case: Case) -> CaseFigures:
         """See `Runner`."""
-        if case.operation in SPEED_LIMITS_KIB:
-            return _rebuilt(case)
+        if case.operation in SYNCS:
+            return _synchronised(case)
         if not case.loads:
             raise NotModelled("file system" if case.file_system else case.operation)
         starts_ns = [0] * len(case.loads)
@@ -93,8 +93,8 @@ def _simulated(case: Case, loads: Sequence[Load], starts_ns: Sequence[int]) -> t
     return trace, read_figures(simulation.figures())
 
 
-def _rebuilt(case: Case) -> CaseFigures:
-    """The rebuild of a member without a load: from the command that adds it."""
+def _synchronised(case: Case) -> CaseFigures:
+    """The rebuild of a member, or a check, without a load: from the command that begins it."""
     machine = _core.Machine.parse(machine_text(case), case.name)
     load = f"seconds = {_REBUILT_BY_S}\ndirect = true\nstart_delay = '{_REBUILT_BY_S - 1}s'\n"
     workload = _core.Workload.parse(load, case.name, case.name)
@@ -104,8 +104,10 @@ def _rebuilt(case: Case) -> CaseFigures:
     trace = b"".join(iter_pieces(simulation)).decode()
     of = read_figures(simulation.figures()).rebuild
     if of is None or of.finished_ns is None:
-        raise NotModelled(f"the rebuild takes over {_REBUILT_BY_S} s")
+        raise NotModelled(f"the {case.operation} takes over {_REBUILT_BY_S} s")
     members = list(_members(case, trace, before_ns=of.finished_ns + TICK_NS))
+    if case.operation == CHECK:
+        return CaseFigures(elapsed_ns=_REBUILD_BEGINS_NS + of.finished_ns, members=members, loads=[])
     added = DRIVES.index(REBUILT)
     reads, sectors = sum(_MDADM_READS.values()), sum(size * count for size, count in _MDADM_READS.items())
     members[added] = replace(members[added], reads=reads, read_sizes=_MDADM_READS, read_sectors=sectors)
@@ -157,9 +159,9 @@ def machine_text(case: Case) -> str:
             lines += [f"stripe_cache_size = {case.stripe_cache}"]
         if case.degraded:
             lines += [f"missing = {[1] if level == 'raid1' else [2, 3][: case.degraded]}"]
-        if case.operation in SPEED_LIMITS_KIB:
-            lines += [f"rebuild = {DRIVES.index(REBUILT)}"]
-            lines += [f"sync_speed_max = '{SPEED_LIMITS_KIB[case.operation]}KiB/s'"]
+        if case.operation in SYNCS:
+            lines += ["check = true" if case.operation == CHECK else f"rebuild = {DRIVES.index(REBUILT)}"]
+            lines += [f"sync_speed_max = '{SYNCS[case.operation]}KiB/s'"]
     capacity = case.drive_mib * 2**20
     lines += ["[[drive]]", f"count = {case.members}", f"queue_depth = {case.queue_depth}", f"capacity = {capacity}"]
     lines += ["service = '100us'", "transfer_rate = '200 MB/s'", "flush = '100us'"]

@@ -42,8 +42,10 @@ _PRINTED = (
 MIXES = ("mix", "mixw")
 LATER = (*MIXES, "prio")
 _DEFAULT_LIMIT_KIB = 200_000
-SPEED_LIMITS_KIB = {"rebuild": _DEFAULT_LIMIT_KIB, "rebuild-limit20000": 20_000}
-"""Operation -> the highest speed of a rebuild, KiB/s."""
+CHECK = "check"
+_REBUILDS_KIB = {"rebuild": _DEFAULT_LIMIT_KIB, "rebuild-limit20000": 20_000}
+SYNCS = {**_REBUILDS_KIB, CHECK: _DEFAULT_LIMIT_KIB}
+"""Operation of md -> its highest speed, KiB/s."""
 CLOCK_READING_NS = 256
 """A reading of the clock took so long: User Mode Linux was unchanged."""
 _READINGS, _READINGS_RAID1, _READINGS_LATER = 16, 15, 51
@@ -140,10 +142,10 @@ def _array(case: Case) -> Iterator[str]:
         gone = ["vdb"] if case.level == "raid1" else ["vdc", "vdd"]
         for drive in gone[: case.degraded]:
             yield _removal(drive)
-    if case.operation in SPEED_LIMITS_KIB:
+    if case.operation in _REBUILDS_KIB:
         yield _removal(REBUILT)
         yield _linked(f"{_DD} if=/dev/zero of=/dev/{REBUILT} bs=1M count=1 conv=fdatasync") + " 2>/dev/null"
-        limit_kib = SPEED_LIMITS_KIB[case.operation]
+        limit_kib = _REBUILDS_KIB[case.operation]
         if limit_kib != _DEFAULT_LIMIT_KIB:
             yield f"echo {limit_kib} >/proc/sys/dev/raid/speed_limit_max"
     if case.read_ahead_kib not in ("", "default"):
@@ -200,7 +202,7 @@ def _command(case: Case) -> str:
             return f"load append {_FILE} 512 {case.count}"
         case "check":
             return _until(f"echo check >{_MD}/sync_action", "sync_action", "idle")
-        case operation if operation in SPEED_LIMITS_KIB:
+        case operation if operation in _REBUILDS_KIB:
             return _until(_linked(f"mdadm -q /dev/md0 -a /dev/{REBUILT}"), "degraded", "0")
     if not case.loads:
         raise NotModelled(f"operation {case.operation}")
