@@ -205,6 +205,11 @@ impl Fabric {
         !self.missing.contains(member) || self.rebuilding() == Some(member)
     }
 
+    /// True if a member is rebuilt, not only checked.
+    pub(crate) fn is_rebuilding(&self) -> bool {
+        self.rebuilding().is_some()
+    }
+
     fn rebuilding(&self) -> Option<u32> {
         self.rebuild.as_ref().and_then(|rebuild| rebuild.member)
     }

@@ -2716,10 +2716,10 @@ impl Engine {
         Ok(())
     }
 
-    /// md writes down that a rebuild begins, and starts the thread for it.
+    /// md writes down that a rebuild begins, as there is another member, and starts the thread for it.
     fn begin_rebuild(&mut self) -> Result<(), SimError> {
         if let Target::Array(fabric) = &mut self.target
-            && fabric.rebuild.is_some()
+            && fabric.is_rebuilding()
         {
             fabric.note_rebuild();
             self.md_thread_is_noting()?;
@@ -2747,6 +2747,7 @@ impl Engine {
                 }
                 Step::HandOver => fabric.hand_over_row(),
                 Step::Note => fabric.note_rebuild(),
+                Step::GiveWay => self.run_md(true)?,
             }
         }
     }

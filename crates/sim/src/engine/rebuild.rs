@@ -27,6 +27,9 @@ const IDLE_BLOCKS: i64 = 64;
 const NOTES: u64 = 16;
 const NOTE_NS: u64 = 600_000_000_000;
 
+/// Its thread is new, and so behind md's (`START_DEBIT`), for so many ticks: measured in the lab.
+const NEW_TICKS: u64 = 3;
+
 /// How an array is rebuilt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Method {
@@ -63,6 +66,8 @@ pub(crate) enum Step {
     HandOver,
     /// It has noted how far it is: md's thread writes the superblocks.
     Note,
+    /// It looks whether another thread wants the processor, and md's takes it.
+    GiveWay,
 }
 
 /// Where md's thread for the rebuild is.
@@ -166,6 +171,8 @@ pub(crate) struct Rebuild {
     /// Sleeps when it finds others at work; since 4.1 it waits for its own requests instead.
     sleeps: bool,
     last_check: u64,
+    /// At the last check it has given way.
+    gave_way: bool,
     /// Ticks and bytes that were done (`resync_mark`), in turn.
     marks: [(u64, u64); MARKS],
     mark: usize,
@@ -205,6 +212,7 @@ impl Rebuild {
             speed_max,
             sleeps: kernel < Kernel::new(4, 1, 0),
             last_check: 0,
+            gave_way: false,
             marks: [(0, 0); MARKS],
             mark: 0,
             since: (0, 0),
@@ -291,7 +299,12 @@ impl Rebuild {
                     self.state = State::Begun;
                     return Step::HandOver;
                 }
-                State::Begun => self.after(now_ns, &blocks),
+                State::Begun => {
+                    if self.gives_way(now_ns) {
+                        return Step::GiveWay;
+                    }
+                    self.after(now_ns, &blocks)
+                }
                 State::Sleeps(_) => self.pace(now_ns, &blocks),
                 State::Drains => State::Next,
             };
@@ -339,6 +352,17 @@ impl Rebuild {
         };
         self.next += len;
         self.under_way += len;
+    }
+
+    /// True once after each window of rows, while it has had the processor more than md's thread (`cond_resched`).
+    fn gives_way(&mut self, now_ns: u64) -> bool {
+        let is_at_window = self.last_check + WINDOW <= self.next;
+        let gives_way = self.method == Method::Rows
+            && is_at_window
+            && !self.gave_way
+            && self.ticks.count(now_ns) < self.ticks.count(0) + NEW_TICKS;
+        self.gave_way = gives_way;
+        gives_way
     }
 
     /// A unit or row has begun: it looks at its speed after each window.

@@ -720,7 +720,10 @@ impl Machine {
         let kernel = self.host.kernel;
         let mut missing: MemberSet = setup.missing.iter().copied().collect();
         let rebuild = setup.rebuild.map(|rebuild| {
-            rebuild.member.into_iter().for_each(|member| missing.insert(member));
+            rebuild
+                .member
+                .into_iter()
+                .for_each(|member| missing.insert(member));
             let slot = rebuild.member.unwrap_or(0) as usize;
             let size = match array.component() {
                 // RAID10 checks by addresses of the array (`resync_max_sectors`).

@@ -39,6 +39,9 @@ _SECOND_STARTS_NS = 1_256
 _REBUILDS_MARKED_AFTER_TICK_NS = {"raid1": 2_990_500, "": 7_203_800}
 _REBUILD_BEGINS_NS = 1_929_368
 """The same where a member is rebuilt, from a tick whose number is a multiple of 8, and to the begin of md's thread."""
+_CHECKS_MARKED_AFTER_TICK_NS = {"raid1": 21_210_269, "raid10": 25_420_447, "": 25_415_327, "stripe cache": 25_724_831}
+_CHECK_BEGINS_NS = {"raid1": 5_816, "": 5_560}
+"""The same for a check, whose thread begins at once."""
 _MDADM_READS = {8: 3}
 """Sectors -> reads with which mdadm looks for old arrays at the end of the drive that it adds."""
 _BETWEEN_LOADS_NS = 7_936
@@ -98,20 +101,32 @@ def _synchronised(case: Case) -> CaseFigures:
     machine = _core.Machine.parse(machine_text(case), case.name)
     load = f"seconds = {_REBUILT_BY_S}\ndirect = true\nstart_delay = '{_REBUILT_BY_S - 1}s'\n"
     workload = _core.Workload.parse(load, case.name, case.name)
-    marked_ns = _REBUILDS_MARKED_AFTER_TICK_NS.get(case.level, _REBUILDS_MARKED_AFTER_TICK_NS[""])
-    tick_ns = -marked_ns - _REBUILD_BEGINS_NS
+    marked_ns, begins_ns = _sync_begins(case)
+    tick_ns = -marked_ns - begins_ns
     simulation = _core.Simulation(machine, workload, trace=True, begin_ns=(tick_ns % (8 * TICK_NS), 0))
     trace = b"".join(iter_pieces(simulation)).decode()
     of = read_figures(simulation.figures()).rebuild
     if of is None or of.finished_ns is None:
         raise NotModelled(f"the {case.operation} takes over {_REBUILT_BY_S} s")
     members = list(_members(case, trace, before_ns=of.finished_ns + TICK_NS))
+    elapsed_ns = begins_ns + of.finished_ns
     if case.operation == CHECK:
-        return CaseFigures(elapsed_ns=_REBUILD_BEGINS_NS + of.finished_ns, members=members, loads=[])
+        return CaseFigures(elapsed_ns=elapsed_ns, members=members, loads=[])
     added = DRIVES.index(REBUILT)
     reads, sectors = sum(_MDADM_READS.values()), sum(size * count for size, count in _MDADM_READS.items())
     members[added] = replace(members[added], reads=reads, read_sizes=_MDADM_READS, read_sectors=sectors)
-    return CaseFigures(elapsed_ns=_REBUILD_BEGINS_NS + of.finished_ns, members=members, loads=[])
+    return CaseFigures(elapsed_ns=elapsed_ns, members=members, loads=[])
+
+
+def _sync_begins(case: Case) -> tuple[int, int]:
+    """From a tick to the begin of the measurement, and to that of md's thread for a rebuild or a check."""
+    level = "raid10" if case.level.startswith("raid10") else case.level
+    if case.operation != CHECK:
+        marked = _REBUILDS_MARKED_AFTER_TICK_NS
+        return marked.get(level, marked[""]), _REBUILD_BEGINS_NS
+    marked = _CHECKS_MARKED_AFTER_TICK_NS
+    done = "stripe cache" if case.stripe_cache != STRIPES else ""
+    return marked.get(level, marked[done]), _CHECK_BEGINS_NS.get(level, _CHECK_BEGINS_NS[""])
 
 
 def iter_pieces(simulation: _core.Simulation) -> Iterator[bytes]:
