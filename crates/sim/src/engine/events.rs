@@ -1,7 +1,5 @@
 //! The next event: a tournament over a fixed number of sources.
 
-use std::cmp::Ordering;
-
 /// The next event of each source; the earliest is always at hand. Of events at one time those of drives come first, the one
 /// that was set first before the others; then those of other sources, by their numbers.
 #[derive(Debug, Clone)]
@@ -20,7 +18,7 @@ pub(crate) struct Events {
 pub(crate) const NEVER: u64 = u64::MAX;
 
 impl Events {
-    /// The first so many of the sources are `drives`.
+    /// The first so many of the sources are `drives`; 0: all go by their numbers.
     pub(crate) fn new(sources: usize, drives: usize) -> Events {
         let leaves = sources.next_power_of_two().max(2);
         let mut events = Events {
@@ -65,7 +63,7 @@ impl Events {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn play(&mut self, at: usize) {
         let leaves = self.times.len();
         let player = |at: usize| {
@@ -76,14 +74,15 @@ impl Events {
             }
         };
         let (left, right) = (player(2 * at), player(2 * at + 1));
-        let time_ns = |of: u32| self.times[of as usize];
-        let is_older = || self.orders[right as usize] < self.orders[left as usize];
-        let right_wins = match time_ns(right).cmp(&time_ns(left)) {
-            Ordering::Less => true,
-            Ordering::Equal => is_older(),
-            Ordering::Greater => false,
-        };
+        let (left_ns, right_ns) = (self.times[left as usize], self.times[right as usize]);
+        let right_wins = right_ns < left_ns
+            || (right_ns == left_ns && self.drives > 0 && self.is_older(right, left));
         self.winners[at] = if right_wins { right } else { left };
+    }
+
+    #[inline]
+    fn is_older(&self, one: u32, other: u32) -> bool {
+        self.orders[one as usize] < self.orders[other as usize]
     }
 }
 

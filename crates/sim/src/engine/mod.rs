@@ -154,10 +154,9 @@ enum Ready {
         bio: u32,
         worker: Option<u32>,
     },
-    /// One that the throttle of write-back lets in.
+    /// One that the throttle of write-back lets in, with a bio.
     LetIn {
-        queue: u32,
-        chain: Chain,
+        bio: u32,
         worker: Option<u32>,
     },
 }
@@ -207,6 +206,8 @@ pub(crate) struct Engine {
     /// Queues in which requests have become parts of others while threads wait for one.
     merged: Vec<u32>,
     is_touched: Vec<bool>,
+    /// Bios that the throttle of write-back lets in, with their queues; their threads are ready.
+    let_in: Vec<(u32, Chain)>,
     /// The thread that touched the queue runs it itself. Others are left to the block layer's thread (kblockd).
     is_run: Vec<bool>,
     /// Requests that the drive is to get at once.
@@ -320,13 +321,22 @@ impl Engine {
         Ok(Engine {
             now_ns: 0,
             rules,
-            events: Events::new(2 * queues.len() + 2, queues.len()),
+            events: Events::new(
+                2 * queues.len() + 2,
+                // A kernel in which nothing takes time has no order that could be followed.
+                if rules.reading_ns > 0 {
+                    queues.len()
+                } else {
+                    0
+                },
+            ),
             bios: Slab::with_capacity(256),
             plug: Plug::default(),
             finished: VecDeque::with_capacity(64),
             touched: Vec::with_capacity(queues.len()),
             merged: Vec::new(),
             is_touched: vec![false; queues.len()],
+            let_in: Vec::new(),
             is_run: vec![false; queues.len()],
             started: Vec::with_capacity(64),
             requests: Vec::with_capacity(64),
@@ -842,18 +852,16 @@ impl Engine {
     }
 
     /// The throttle of write-back lets in a bio: its thread is to run.
+    #[cold]
     fn note_let_in(&mut self, queue: usize, chain: Chain) {
         let slot = self.issuing_slot(chain.first);
         let worker = slot.map(|slot| self.load.slots[slot as usize].worker);
         match (&mut self.turns, worker) {
             (Some(turns), Some(of)) if self.one_call_each && self.cache.is_none() => {
                 turns.wake(of as usize);
-                let queue = queue as u32;
-                self.ready.push_back(Ready::LetIn {
-                    queue,
-                    chain,
-                    worker,
-                });
+                self.let_in.push((queue as u32, chain));
+                let bio = chain.first;
+                self.ready.push_back(Ready::LetIn { bio, worker });
             }
             _ => self.postponed.push_back(Postponed::LetIn(queue, chain)),
         }
@@ -882,7 +890,9 @@ impl Engine {
     #[inline(always)]
     fn enqueue(&mut self, queue: usize, chain: Chain, plugged: bool) -> Result<(), SimError> {
         if !plugged && self.queues[queue].merges_bio(self.now_ns, chain, &mut self.bios) {
-            self.touch(queue);
+            if self.queues[queue].has_merged() {
+                self.touch(queue);
+            }
             return Ok(());
         }
         if !plugged && self.queues[queue].has_free(0) {
@@ -998,6 +1008,14 @@ impl Engine {
     /// processor.
     #[inline]
     fn dispatch_in_call(&mut self) -> Result<(), SimError> {
+        match self.turns.is_none() {
+            true => self.dispatch(),
+            false => self.dispatch_by_turns(),
+        }
+    }
+
+    #[inline(never)]
+    fn dispatch_by_turns(&mut self) -> Result<(), SimError> {
         let is_left = |queue: &u32| {
             let queue = *queue as usize;
             !self.is_run[queue] && self.queues[queue].has_to_run()
@@ -1204,7 +1222,9 @@ impl Engine {
                 break;
             }
             self.submit()?;
-            if self.load.workers[worker].gave_way || self.gives_turn(worker) {
+            if self.turns.is_some()
+                && (self.load.workers[worker].gave_way || self.gives_turn(worker))
+            {
                 break;
             }
         }
@@ -1227,7 +1247,7 @@ impl Engine {
         for (at, &slot) in batch.iter().enumerate() {
             self.sleeps = false;
             // The measured cases go through the page cache by `dd`, which looks at no clock.
-            let looks = !self.one_call_each || self.cache.is_none();
+            let looks = self.rules.reading_ns > 0 && (!self.one_call_each || self.cache.is_none());
             if looks && !self.load.slots[slot as usize].is_begun && self.looks_at_clock(slot)? {
                 break;
             }
@@ -1253,6 +1273,7 @@ impl Engine {
 
     /// The thread of a slot looks at the clock before its request. True if it has to give way after that call, and sends the
     /// request later.
+    #[inline(never)]
     fn looks_at_clock(&mut self, slot: u32) -> Result<bool, SimError> {
         if std::mem::take(&mut self.load.slots[slot as usize].has_looked) {
             return Ok(false);
@@ -1269,6 +1290,7 @@ impl Engine {
 
     /// A call of a worker's thread that sends nothing returns: the block layer's thread may take the processor, and another
     /// one after it. True if the thread has to give way.
+    #[inline]
     fn call_returns(&mut self, worker: usize) -> Result<bool, SimError> {
         if !self.one_call_each || self.turns.is_none() {
             return Ok(false);
@@ -1300,7 +1322,7 @@ impl Engine {
     /// Workers that have seen all completions of this moment hand over their next requests.
     #[inline]
     fn fill_ready(&mut self) -> Result<(), SimError> {
-        loop {
+        while !self.ready.is_empty() {
             if self.turns.is_some() {
                 self.dispatch()?;
             }
@@ -1314,8 +1336,12 @@ impl Engine {
                     self.gives_processor_up(true);
                     continue;
                 }
-                Ready::LetIn { queue, chain, .. } => {
-                    self.let_in(queue as usize, chain)?;
+                Ready::LetIn { bio, .. } => {
+                    let is_its = |(_, chain): &(u32, Chain)| chain.first == bio;
+                    if let Some(at) = self.let_in.iter().position(is_its) {
+                        let (queue, chain) = self.let_in.swap_remove(at);
+                        self.let_in(queue as usize, chain)?;
+                    }
                     self.gives_processor_up(true);
                     continue;
                 }
@@ -1329,6 +1355,7 @@ impl Engine {
                 self.fill(worker as usize)?;
             }
         }
+        Ok(())
     }
 
     /// The next thread that gets the processor: the one that has had it least, or the first.
@@ -2723,6 +2750,7 @@ impl Engine {
         {
             fabric.note_rebuild();
             self.md_thread_is_noting()?;
+            self.dispatch()?;
         }
         self.work_on_rebuild()
     }

@@ -392,7 +392,9 @@ impl Queue {
                 return Ok(false);
             }
         } else {
-            let is_merged = self.merges
+            // With blk-mq it was tried before (`merges_bio`).
+            let is_merged = !self.limits.multi_queue
+                && self.merges
                 && self.elevator.waiting() > 0
                 && !chain.request.discard
                 && self.merge(now_ns, chain, bios);

@@ -37,7 +37,7 @@ _LOADS_BEGIN_NS = {1: 3_280, 2: 5_816}
 _SECOND_STARTS_NS = 1_256
 """Time that the shell's other process takes before its first request, when the first one sleeps."""
 _REBUILDS_MARKED_AFTER_TICK_NS = {"raid1": 2_990_500, "": 7_203_800}
-_REBUILD_BEGINS_NS = 1_929_368
+_REBUILD_BEGINS_NS = {"raid1": 1_925_528, "raid10": 1_927_064, "": 1_926_296}
 """The same where a member is rebuilt, from a tick whose number is a multiple of 8, and to the begin of md's thread."""
 _CHECKS_MARKED_AFTER_TICK_NS = {"raid1": 21_210_269, "raid10": 25_420_447, "": 25_415_327, "stripe cache": 25_724_831}
 _CHECK_BEGINS_NS = {"raid1": 5_816, "": 5_560}
@@ -122,8 +122,8 @@ def _sync_begins(case: Case) -> tuple[int, int]:
     """From a tick to the begin of the measurement, and to that of md's thread for a rebuild or a check."""
     level = "raid10" if case.level.startswith("raid10") else case.level
     if case.operation != CHECK:
-        marked = _REBUILDS_MARKED_AFTER_TICK_NS
-        return marked.get(level, marked[""]), _REBUILD_BEGINS_NS
+        marked, begins = _REBUILDS_MARKED_AFTER_TICK_NS, _REBUILD_BEGINS_NS
+        return marked.get(level, marked[""]), begins.get(level, begins[""])
     marked = _CHECKS_MARKED_AFTER_TICK_NS
     done = "stripe cache" if case.stripe_cache != STRIPES else ""
     return marked.get(level, marked[done]), _CHECK_BEGINS_NS.get(level, _CHECK_BEGINS_NS[""])
