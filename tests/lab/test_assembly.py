@@ -42,6 +42,19 @@ def test_a_missing_member_and_a_rebuild() -> None:
     ]
 
 
+def test_a_check_is_of_every_group() -> None:
+    made = commands(f"[array]\nlevel = 'raid50'\ngroups = 2\ncheck = true\nsync_speed_max = '10 MiB/s'\n{DRIVES}6")
+    checks = [line for line in made if "sync_action" in line or "sync_speed_max" in line]
+    assert checks == [
+        line
+        for md in (1, 2)
+        for line in (
+            f"echo 10240 >/sys/block/md{md}/md/sync_speed_max",
+            f"echo check >/sys/block/md{md}/md/sync_action",
+        )
+    ]
+
+
 def test_a_rebuild_in_a_group_is_the_groups() -> None:
     made = commands(f"[array]\nlevel = 'raid50'\ngroups = 2\nrebuild = 4\n{DRIVES}6")
     assert [line.split()[2] for line in made if line.startswith("mdadm --create")] == [

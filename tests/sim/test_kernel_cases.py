@@ -13,6 +13,7 @@ from spindle.validation.kernel.fast import SimulatorRunner
 from tests.program import spindle
 
 MEASURED = Path(__file__).parent.parent / "data/kernel61"
+TURNS = MEASURED.with_name("kernel61-turns")
 
 
 def test_a_case_compared_with_itself_agrees() -> None:
@@ -35,6 +36,15 @@ def test_each_case_is_repeated_and_the_others_are_left_with_a_reason() -> None:
     compared = [of for of in outcomes.values() if isinstance(of, CaseComparison)]
     assert all(of.agrees for of in compared), [of.case for of in compared if not of.agrees]
     assert all(of.orders == of.equal_orders for of in compared)
+
+
+def test_threads_take_turns_as_in_the_lab() -> None:
+    outcomes = [repeated(case, SimulatorRunner()) for case in read_cases(TURNS)]
+    compared = [of for of in outcomes if isinstance(of, CaseComparison)]
+    assert len(compared) == len(outcomes)
+    assert all(of.agrees for of in compared), [of.case for of in compared if not of.agrees]
+    others = [of.case for of in compared if of.orders != of.equal_orders]
+    assert not others
 
 
 def test_the_page_counts_every_case() -> None:

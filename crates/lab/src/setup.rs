@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(
             array.rebuild,
             Some(RebuildCommand {
-                device: "vdd".to_owned(),
+                device: Some("vdd".to_owned()),
                 min_kib: 1000,
                 max_kib: 51_200,
             })

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{machine, read, run, write};
-use spindle_sim::SimFigures;
+use spindle_sim::{Machine, SimFigures};
 
 fn array(lines: &str, drives: u32) -> String {
     format!(
@@ -194,6 +194,60 @@ fn a_rebuild_yields_to_the_load_and_keeps_its_least_speed() {
         } else {
             assert!(slow < 30.0, "{slow} MB/s");
         }
+    }
+}
+
+#[test]
+fn a_check_reads_all_members_once_and_writes_none() {
+    for level in ["raid10", "raid5", "raid6", "raid1"] {
+        let text =
+            rebuilding(level, "sync_speed_max = '100 MB/s'").replace("rebuild = 2", "check = true");
+        let text = match level {
+            "raid1" => text.replace("chunk = '64KiB'\n", ""),
+            _ => text,
+        };
+        let figures = run(&machine(&text), LIGHT);
+        let check = figures.rebuild.unwrap();
+        assert_eq!(
+            (check.member, check.done_bytes),
+            (None, check.bytes),
+            "{level}"
+        );
+        let finished_s = check.finished_ns.unwrap() as f64 / 1e9;
+        let least_s = check.bytes as f64 / 100e6;
+        assert!(
+            (0.95 * least_s..110.0).contains(&finished_s),
+            "{level}: {finished_s} s"
+        );
+        for drive in &figures.drives {
+            let read = drive.read_bytes as f64 / (1_u64 << 30) as f64;
+            assert!((0.99..1.01).contains(&read), "{level}: {read} of a member");
+            assert_eq!(drive.writes, 0, "{level}");
+        }
+    }
+}
+
+#[test]
+fn a_check_needs_all_members_and_copies() {
+    for (lines, complaint) in [
+        (
+            "level = 'raid5'\ncheck = true\nrebuild = 1",
+            "md does one of these at a time",
+        ),
+        (
+            "level = 'raid5'\ncheck = true\nmissing = [1]",
+            "a check reads all members",
+        ),
+        ("level = 'raid0'\ncheck = true", "this level has no copies"),
+        (
+            "level = 'raid5'\ncheck = false\nsync_speed_max = '1 MB/s'",
+            "there is no rebuild",
+        ),
+        ("level = 'raid5'\ncheck = 1", "check"),
+    ] {
+        let text = format!("[array]\n{lines}\n[[drive]]\nmodel = 'HDS725050KLA360'\ncount = 4\n");
+        let error = Machine::parse(&text, "m").unwrap_err().to_string();
+        assert!(error.contains(complaint), "{lines}: {error}");
     }
 }
 

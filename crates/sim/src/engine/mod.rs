@@ -258,6 +258,8 @@ pub(crate) struct Engine {
     is_rebuilding: bool,
     /// A request of the load that held up the rebuild is done, or a row of its own.
     rebuild_awake: bool,
+    /// Units of it are done.
+    unit_ended: bool,
     trace: Option<Trace>,
     stop: Option<Arc<AtomicBool>>,
     progress: Option<Arc<Progress>>,
@@ -367,6 +369,7 @@ impl Engine {
             has_parity,
             is_rebuilding: matches!(&target, Target::Array(fabric) if fabric.rebuild.is_some()),
             rebuild_awake: false,
+            unit_ended: false,
             trace: options.trace.map(Trace::new),
             stop: options.stop,
             progress: options.progress,
@@ -519,6 +522,9 @@ impl Engine {
             while let Some(postponed) = self.postponed.pop_front() {
                 self.catch_up_on(postponed)?;
             }
+            if std::mem::take(&mut self.unit_ended) {
+                self.units_ended()?;
+            }
             if self.cache.is_some() {
                 while let Some(slot) = self.seen_now.pop_front() {
                     self.seen(slot)?;
@@ -569,6 +575,7 @@ impl Engine {
             && self.seen_now.is_empty()
             && self.io_threads.as_ref().is_none_or(IoThreads::is_quiet)
             && !self.rebuild_awake
+            && !self.unit_ended
             && !(self.has_parity && (!self.returned.is_empty() || self.has_rows_to_do()))
     }
 
@@ -2882,8 +2889,17 @@ impl Engine {
         {
             rebuild.end_unit(self.now_ns, unit);
         }
-        // The end of a unit wakes md's thread for the rebuild and those who wait at the barrier, and the older thread runs
-        // first: it still finds that others wait.
+        if self.rules.reading_ns > 0 {
+            // An interrupt ends all units of a request.
+            self.unit_ended = true;
+            return Ok(());
+        }
+        self.units_ended()
+    }
+
+    /// The end of a unit wakes md's thread for the rebuild and those who wait at the barrier, and the older thread runs first:
+    /// it still finds that others wait.
+    fn units_ended(&mut self) -> Result<(), SimError> {
         self.work_on_rebuild()?;
         self.rebuild_went_on()
     }

@@ -766,10 +766,10 @@ fn read_rebuild(
         speed_min: least.as_ref().map_or(SPEED_MIN, |(rate, _)| *rate),
         speed_max: most.as_ref().map_or(SPEED_MAX, |(rate, _)| *rate),
     };
-    if rebuild.speed_min > rebuild.speed_max {
-        if let Some((_, at)) = most.or(least) {
-            return Err(at.error("`sync_speed_min` is above `sync_speed_max`"));
-        }
+    if rebuild.speed_min > rebuild.speed_max
+        && let Some((_, at)) = most.or(least)
+    {
+        return Err(at.error("`sync_speed_min` is above `sync_speed_max`"));
     }
     Ok(Some(rebuild))
 }
