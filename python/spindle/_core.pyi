@@ -276,13 +276,14 @@ class Simulation:
         interval_ns: int = 1_000_000_000,
         places: Sequence[Sequence[int]] = ...,
         one_call_each: bool = False,
-        begin_ns: tuple[int, int] = ...,
+        begin: tuple[int, int, bool] = ...,
     ) -> Simulation:
         """`trace`: record every command of every drive as a line of CSV; the caller must drain it. `places`: offsets in
         bytes for the requests of each stream, in order of issue, instead of those that its pattern draws.
         `one_call_each`: each request is submitted by a system call of its own; otherwise all that a worker has go in
-        one call. `begin_ns`, with the machine's `clock_reading`: time of the first timer tick, and for how long a
-        thread of the load has the processor before its first request, but for the first one."""
+        one call. `begin`, with the machine's `clock_reading`: time of the first timer tick, and for how long a thread
+        of the load has the processor before its first request, but for the first one; true if the load opens the test file
+        of a `[filesystem]` itself."""
 
     def progress(self) -> str:
         """As `Run.progress`, in the machine's time."""

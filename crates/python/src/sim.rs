@@ -171,7 +171,7 @@ struct StreamProgressFigures<'a> {
 #[pymethods]
 impl Simulation {
     #[new]
-    #[pyo3(signature = (machine, workload, *, trace = false, interval_ns = 1_000_000_000, places = Vec::new(), one_call_each = false, begin_ns = (0, 0)))]
+    #[pyo3(signature = (machine, workload, *, trace = false, interval_ns = 1_000_000_000, places = Vec::new(), one_call_each = false, begin = (0, 0, false)))]
     fn new(
         machine: &Machine,
         workload: &Workload,
@@ -179,7 +179,7 @@ impl Simulation {
         interval_ns: u64,
         places: Vec<Vec<u64>>,
         one_call_each: bool,
-        begin_ns: (u64, u64),
+        begin: (u64, u64, bool),
     ) -> PyResult<Self> {
         let shared = Arc::new(Shared {
             stop: Arc::default(),
@@ -202,8 +202,9 @@ impl Simulation {
             progress: Some(shared.progress.clone()),
             places,
             one_call_each,
-            first_tick_ns: begin_ns.0,
-            thread_start_ns: begin_ns.1,
+            first_tick_ns: begin.0,
+            thread_start_ns: begin.1,
+            opens_file: begin.2,
         };
         let (machine, load, finished) = (machine.0.clone(), workload.0.clone(), shared.clone());
         let names = load

@@ -163,6 +163,9 @@ pub(crate) struct Journal {
     waiting: Vec<u32>,
     /// Memory for those of a commit that ends.
     ended: Vec<u32>,
+    /// What is read when the test file is opened, and workers that wait until it is.
+    pub(super) opening: Option<(u64, u64)>,
+    openers: Vec<u32>,
     /// By number of the file.
     locks: Vec<Lock>,
     /// Those that buffered readers share, on XFS.
@@ -195,6 +198,8 @@ impl Journal {
             running: Vec::new(),
             waiting: Vec::new(),
             ended: Vec::new(),
+            opening: None,
+            openers: Vec::new(),
             locks: Vec::new(),
             io_locks: None,
         }
@@ -216,6 +221,8 @@ impl Journal {
             running: Vec::new(),
             waiting: Vec::new(),
             ended: Vec::new(),
+            opening: None,
+            openers: Vec::new(),
             locks: Vec::new(),
             io_locks: IoLocks::of(files),
         }
@@ -435,12 +442,48 @@ impl Engine {
         Ok(())
     }
 
+    /// A worker begins: true if it has to wait until the test file is open.
+    pub(super) fn opens_file(&mut self, worker: u32) -> Result<bool, SimError> {
+        let Some(journal) = &mut self.journal else {
+            return Ok(false);
+        };
+        let place = journal.opening.take();
+        if place.is_none() && journal.openers.is_empty() {
+            return Ok(false);
+        }
+        journal.openers.push(worker);
+        let slot = journal.slot;
+        if let Some((first, bytes)) = place {
+            let request = &mut self.load.slots[slot as usize].request;
+            (request.op, request.offset, request.len) = (Op::Read, first, bytes as u32);
+            self.issue(slot, false)?;
+            self.unplug()?;
+        }
+        Ok(true)
+    }
+
+    /// The inode of the test file is read; the slot is the log's again.
+    fn file_opened(&mut self) -> Result<(), SimError> {
+        let Some(journal) = &mut self.journal else {
+            return Ok(());
+        };
+        let openers = std::mem::take(&mut journal.openers);
+        self.load.slots[journal.slot as usize].request.op = Op::Write;
+        for worker in openers {
+            self.go_on(worker as usize)?;
+        }
+        Ok(())
+    }
+
     /// The log is written: those who waited for it see the end of their fsync, after the drives' caches are empty if the kernel
     /// flushes them.
     pub(super) fn log_done(&mut self) -> Result<(), SimError> {
         let Some(journal) = &mut self.journal else {
             return Ok(());
         };
+        if !journal.openers.is_empty() {
+            return self.file_opened();
+        }
         let LogRules::Files(files) = &journal.rules else {
             return self.commit_part_done();
         };

@@ -92,6 +92,8 @@ pub struct SimOptions {
     pub first_tick_ns: u64,
     /// Time for which a thread of the load has the processor before its first request, but for the first that has it.
     pub thread_start_ns: u64,
+    /// The load opens the test file of a `[filesystem]` itself; otherwise it is open.
+    pub opens_file: bool,
 }
 
 /// Requests of a call that io_uring plugs are more than these (`IO_PLUG_THRESHOLD`).
@@ -122,6 +124,8 @@ pub(crate) struct Rules {
     pub(crate) files: Option<Files>,
     /// The log of a `[filesystem]`, and whether its writes are between flushes.
     pub(crate) log: Option<(Log, bool)>,
+    /// First byte and bytes of what is read when its test file is opened.
+    pub(crate) inode: Option<(u64, u64)>,
     /// The flusher's writes are marked as such (`REQ_BACKGROUND`).
     pub(crate) marks_write_back: bool,
 }
@@ -302,7 +306,10 @@ impl Engine {
         if journal.is_some() {
             load.slots.push(Journal::slot());
         }
-        let journal = journal.map(Box::new);
+        let mut journal = journal.map(Box::new);
+        if let Some(journal) = &mut journal {
+            journal.opening = rules.inode.filter(|_| options.opens_file);
+        }
         let buffered = load.streams.iter().any(|stream| stream.buffered);
         let has_mirrors = matches!(&target, Target::Array(fabric) if fabric.has_mirrors());
         let has_parity = matches!(&target, Target::Array(fabric) if fabric.stripes.is_some());
@@ -1177,7 +1184,9 @@ impl Engine {
                 {
                     self.spend(self.thread_start_ns)?;
                 }
-                self.fill(worker as usize)?;
+                if !self.opens_file(worker)? {
+                    self.fill(worker as usize)?;
+                }
                 self.gives_processor_up(true);
                 Ok(())
             }

@@ -17,6 +17,9 @@ const XFS_HEADERS: u64 = 16;
 /// Blocks of the first 64 inodes of XFS.
 const XFS_INODES: u64 = 8;
 
+/// Bytes of a cluster of inodes (`XFS_INODE_BIG_CLUSTER_SIZE`, doubled for inodes of 512 bytes).
+const XFS_CLUSTER: u64 = 16 << 10;
+
 /// Blocks of a group of ext4, and groups whose tables are together (`flex_bg`).
 const EXT4_GROUP: u64 = 32768;
 const EXT4_FLEX: u64 = 16;
@@ -85,12 +88,24 @@ impl FileSystem {
         match self.kind {
             "ext4" => Some(EXT4_FILE * BLOCK),
             "xfs" => {
-                let unit = self.stripe_unit.or(chunk).map_or(1, |unit| unit / BLOCK);
+                let unit = self.unit(chunk);
                 let inodes = XFS_HEADERS.next_multiple_of(unit);
                 Some((inodes + XFS_INODES).next_multiple_of(unit) * BLOCK)
             }
             _ => None,
         }
+    }
+
+    /// First byte and bytes of what is read when the test file is opened, with nothing of it in memory: XFS reads the cluster of
+    /// its inode (6.1 `xfs_imap_to_bp`). ext4 keeps the block of inodes that it has written (`jbd2`).
+    pub(super) fn inode(&self, start: u64, chunk: Option<u64>) -> Option<(u64, u64)> {
+        let first = XFS_HEADERS.next_multiple_of(self.unit(chunk)) * BLOCK;
+        (self.kind == "xfs").then_some((start + first, XFS_CLUSTER))
+    }
+
+    /// Blocks to whose multiples mkfs.xfs aligns inodes and files.
+    fn unit(&self, chunk: Option<u64>) -> u64 {
+        self.stripe_unit.or(chunk).map_or(1, |unit| unit / BLOCK)
     }
 
     /// The log, in the middle of a file system of so many bytes; `None` if there is none (`-O ^has_journal`), no room for one, or

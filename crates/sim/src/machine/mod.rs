@@ -454,7 +454,7 @@ impl Machine {
                 bytes: filesystem.size,
                 capacity: size,
             })?;
-        let start = filesystem.first_byte(self.chunk()?).unwrap_or(0);
+        let start = filesystem.first_byte(self.detected_unit()?).unwrap_or(0);
         Ok(self.partition_start + start.min(room / BLOCK * BLOCK))
     }
 
@@ -468,8 +468,21 @@ impl Machine {
             return Ok(None);
         };
         let bytes = self.partition_bytes()?;
-        let log = filesystem.log(self.partition_start, bytes, self.chunk()?);
+        let log = filesystem.log(self.partition_start, bytes, self.detected_unit()?);
         Ok(log.map(|log| (log, filesystem.has_barriers())))
+    }
+
+    /// What is read when the test file is opened.
+    fn inode(&self) -> Result<Option<(u64, u64)>, SimError> {
+        let chunk = self.detected_unit()?;
+        let of = |filesystem: &FileSystem| filesystem.inode(self.partition_start, chunk);
+        Ok(self.filesystem.as_ref().and_then(of))
+    }
+
+    /// Stripe unit that mkfs.xfs finds: none on a small volume (xfsprogs 6.1 `calc_stripe_factors`).
+    fn detected_unit(&self) -> Result<Option<u64>, SimError> {
+        let is_large = self.partition_bytes()? >= LEAST_STRIPED;
+        Ok(self.chunk()?.filter(|_| is_large))
     }
 
     /// Chunk of the array, if it has one.
@@ -553,6 +566,7 @@ impl Machine {
             partition_start: self.target_start()?,
             files: self.files,
             log: self.log()?,
+            inode: self.inode()?,
             marks_write_back: self.filesystem.as_ref().is_none_or(|of| of.kind != "ext4"),
         };
         let cache = self.cache()?;
@@ -759,6 +773,9 @@ impl Machine {
         Ok(Fabric::new(array, setup))
     }
 }
+
+/// A smaller volume is not aligned to stripes by mkfs.xfs of itself.
+const LEAST_STRIPED: u64 = 1 << 30;
 
 /// How md rebuilds a member: RAID10 within chunks.
 fn rebuild_method(array: &Array) -> Method {

@@ -90,7 +90,7 @@ def _simulated(case: Case, loads: Sequence[Load], starts_ns: Sequence[int]) -> t
         trace=True,
         places=places,
         one_call_each=True,
-        begin_ns=(_first_tick_ns(case), 0 if case.one_after_another else _SECOND_STARTS_NS),
+        begin=(_first_tick_ns(case), 0 if case.one_after_another else _SECOND_STARTS_NS, bool(case.file_system)),
     )
     trace = b"".join(iter_pieces(simulation)).decode()
     return trace, read_figures(simulation.figures())
@@ -103,7 +103,7 @@ def _synchronised(case: Case) -> CaseFigures:
     workload = _core.Workload.parse(load, case.name, case.name)
     marked_ns, begins_ns = _sync_begins(case)
     tick_ns = -marked_ns - begins_ns
-    simulation = _core.Simulation(machine, workload, trace=True, begin_ns=(tick_ns % (8 * TICK_NS), 0))
+    simulation = _core.Simulation(machine, workload, trace=True, begin=(tick_ns % (8 * TICK_NS), 0, False))
     trace = b"".join(iter_pieces(simulation)).decode()
     of = read_figures(simulation.figures()).rebuild
     if of is None or of.finished_ns is None:
@@ -177,6 +177,8 @@ def machine_text(case: Case) -> str:
         if case.operation in SYNCS:
             lines += ["check = true" if case.operation == CHECK else f"rebuild = {DRIVES.index(REBUILT)}"]
             lines += [f"sync_speed_max = '{SYNCS[case.operation]}KiB/s'"]
+    if case.file_system:
+        lines += ["[filesystem]", f"type = '{case.file_system}'", f"size = {case.loads[0].size_bytes * case.loads[0].count}"]
     capacity = case.drive_mib * 2**20
     lines += ["[[drive]]", f"count = {case.members}", f"queue_depth = {case.queue_depth}", f"capacity = {capacity}"]
     lines += ["service = '100us'", "transfer_rate = '200 MB/s'", "flush = '100us'"]
