@@ -32,6 +32,7 @@ pub(crate) struct Turns {
     current: Option<usize>,
     /// `min_vruntime`.
     least_ns: i64,
+    first_tick_ns: u64,
     next_tick_ns: u64,
     /// The current one is to give way where it may (`TIF_NEED_RESCHED`).
     is_called: bool,
@@ -55,10 +56,17 @@ impl Turns {
             threads,
             current,
             least_ns: 0,
+            first_tick_ns,
             next_tick_ns: first_tick_ns,
             is_called: false,
             server_had_ns: i64::MIN / 2,
         }
+    }
+
+    /// True if a tick comes while a thread has the processor between these times. Its interrupt reads the clock too.
+    pub(crate) fn is_ticked(&self, from_ns: u64, until_ns: u64) -> bool {
+        let ticks_to = |at_ns: u64| (at_ns + TICK_NS).saturating_sub(self.first_tick_ns) / TICK_NS;
+        self.current.is_some() && ticks_to(until_ns) > ticks_to(from_ns)
     }
 
     /// Time has passed; the current thread pays for the ticks.

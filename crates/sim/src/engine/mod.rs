@@ -1424,6 +1424,12 @@ impl Engine {
     }
 
     fn spend(&mut self, ns: u64) -> Result<(), SimError> {
+        let mut ns = ns;
+        if let Some(turns) = &self.turns
+            && turns.is_ticked(self.now_ns, self.now_ns + ns)
+        {
+            ns += self.rules.reading_ns;
+        }
         let until_ns = self.now_ns + ns;
         for at in 0..self.touched.len() {
             self.note_events(self.touched[at] as usize);

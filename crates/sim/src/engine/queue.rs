@@ -637,14 +637,18 @@ impl Queue {
         true
     }
 
-    /// True if a bio, or its request, may become part of a waiting request, but for its length.
+    /// True if a bio, or its request, may become part of a waiting request, but for its length. Since blk-mq only with those of
+    /// its I/O priority (`blk_rq_merge_ok`).
     fn allows(&mut self, now_ns: u64, id: Id, bio: &BlockRequest, is_request: bool) -> bool {
         let all = self.requests.as_slice();
         let request = &all[id as usize];
+        let has_priority =
+            !self.limits.multi_queue || (request.class, request.level) == (bio.class, bio.level);
         let elevator = &mut self.elevator;
         request.write == bio.write
             && !request.discard
             && (request.sync || !bio.sync)
+            && has_priority
             && if is_request {
                 elevator.may_join(now_ns, id, bio, all)
             } else {
@@ -662,6 +666,7 @@ impl Queue {
         if front.end() != back.lbn
             || front.write != back.write
             || front.sync != back.sync
+            || (self.limits.multi_queue && (front.class, front.level) != (back.class, back.level))
             || front.discard
             || back.discard
             || front.blocks + back.blocks > self.limits.max_blocks
