@@ -484,7 +484,7 @@ def _loop(image: Path, size: int) -> Iterator[str]:
 
 def _unmount(mount: Path) -> None:
     """A process that was killed a moment ago may still hold it."""
-    for _ in range(50):
+    for _ in range(300):
         with contextlib.suppress(RuntimeError):
             _run("umount", str(mount))
             return

@@ -59,14 +59,14 @@ pub struct ArrayCommands {
     pub create: Vec<String>,
     /// `stripe_cache_size` of levels with parity.
     pub stripe_cache_size: Option<u32>,
-    /// A member that is rebuilt.
+    /// A member that is rebuilt, or a check.
     pub rebuild: Option<RebuildCommand>,
 }
 
 /// A rebuild or a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RebuildCommand {
-    /// The device that is added.
+    /// The device that is added; none: a check.
     pub device: Option<String>,
     /// `sync_speed_min`, KiB/s.
     pub min_kib: u64,

@@ -16,7 +16,7 @@ class RebuildCommand(Struct, frozen=True, kw_only=True):
     """A rebuild or a check."""
 
     device: str | None
-    """The device that is added; None: a check."""
+    """The device that is added; none: a check."""
     min_kib: int
     """`sync_speed_min`, KiB/s."""
     max_kib: int

@@ -435,7 +435,11 @@ impl Engine {
                 self.touch(source);
             } else if source < alarms {
                 let queue = source - self.queues.len();
-                self.queues[queue].timer(self.now_ns);
+                if self.queues[queue].timer(self.now_ns) {
+                    while let Some(chain) = self.queues[queue].let_in(self.now_ns, true) {
+                        self.note_let_in(queue, chain);
+                    }
+                }
                 self.touch(queue);
             } else if source == alarms {
                 // While a thread works, only drives have events.

@@ -289,6 +289,9 @@ impl Queue {
     /// Its timers end with ticks.
     pub(crate) fn follow(&mut self, ticks: Ticks) {
         self.ticks = ticks;
+        if let Some(throttle) = &mut self.throttle {
+            throttle.follow(ticks);
+        }
     }
 
     /// Longest request, blocks.
@@ -304,14 +307,20 @@ impl Queue {
     /// Time at which the elevator wants to be called.
     #[inline]
     pub(crate) fn timer_ns(&self) -> Option<u64> {
+        let window = self.throttle.as_ref().and_then(|of| of.wakes_ns());
         if self.passes {
-            return None;
+            return window;
         }
         let (of_elevator, again) = (self.elevator.timer_ns(), self.again_ns);
-        of_elevator.into_iter().chain(again).min()
+        of_elevator.into_iter().chain(again).chain(window).min()
     }
 
-    pub(crate) fn timer(&mut self, now_ns: u64) {
+    /// True if the throttle of write-back lets in more now.
+    pub(crate) fn timer(&mut self, now_ns: u64) -> bool {
+        let window = self.throttle.as_ref().and_then(|of| of.wakes_ns());
+        if self.passes || window.is_some_and(|at_ns| at_ns <= now_ns) {
+            return self.throttle.as_mut().is_some_and(|of| of.timer(now_ns));
+        }
         if self.again_ns.is_some_and(|at_ns| at_ns <= now_ns) {
             self.again_ns = None;
         }
@@ -324,6 +333,7 @@ impl Queue {
             self.again_ns = None;
         }
         self.is_due = true;
+        false
     }
 
     #[inline]

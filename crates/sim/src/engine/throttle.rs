@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 
 use super::bio::Chain;
+use super::ticks::{TICK_NS, Ticks};
 use crate::request::{Id, Origin};
 
 /// Writes at a time to begin with (`RWB_DEF_DEPTH`).
@@ -38,6 +39,7 @@ pub(crate) struct ThrottleSetup {
 
 pub(crate) struct Throttle {
     setup: ThrottleSetup,
+    ticks: Ticks,
     /// Below 0: more than the first depth.
     step: i32,
     is_at_most: bool,
@@ -71,6 +73,7 @@ impl Throttle {
     pub(crate) fn new(setup: ThrottleSetup) -> Throttle {
         let mut throttle = Throttle {
             setup,
+            ticks: Ticks::default(),
             step: 0,
             is_at_most: false,
             most: 0,
@@ -97,6 +100,23 @@ impl Throttle {
             }
         }
         throttle
+    }
+
+    /// Its windows end with ticks.
+    pub(crate) fn follow(&mut self, ticks: Ticks) {
+        self.ticks = ticks;
+    }
+
+    /// The end of the window, if writes wait that it may let in.
+    pub(crate) fn wakes_ns(&self) -> Option<u64> {
+        self.window_ns.filter(|_| !self.waiting.is_empty())
+    }
+
+    /// The window may be over: true if there may be more writes at a time, and so all who wait look (`rwb_wake_all`).
+    pub(crate) fn timer(&mut self, now_ns: u64) -> bool {
+        let before = self.most;
+        self.look(now_ns);
+        self.most > before
     }
 
     /// `rq_depth_calc_max_depth`, `calc_wb_limits`.
@@ -224,7 +244,7 @@ impl Throttle {
             1.. => (WINDOW_NS << 4) / u64::from(((self.step as u32 + 1) << 8).isqrt()),
             _ => WINDOW_NS,
         };
-        self.window_ns = Some(now_ns + window_ns);
+        self.window_ns = Some(self.ticks.timer_ns(now_ns, window_ns / TICK_NS));
         self.fastest_read_ns = None;
         self.writes = 0;
     }
@@ -299,6 +319,8 @@ mod tests {
     use super::*;
     use crate::request::BlockRequest;
 
+    /// The tick after the 25th: a timer of 100 ms.
+    const ENDS_NS: u64 = 26 * TICK_NS;
     const MS: u64 = 1_000_000;
     const SETUP: ThrottleSetup = ThrottleSetup {
         depth: 64,
@@ -375,14 +397,14 @@ mod tests {
         let mut throttle = Throttle::new(SETUP);
         let limits: Vec<u32> = (0..4)
             .map(|window| {
-                let now_ns = window * WINDOW_NS;
+                let now_ns = window * ENDS_NS;
                 assert!(throttle.takes(now_ns, write(Origin::Cache, true)));
                 end(&mut throttle, now_ns + MS, 1);
                 throttle.most
             })
             .collect();
         assert_eq!(limits, [16, 31, 48, 48]);
-        throttle.look(20 * WINDOW_NS);
+        throttle.look(20 * ENDS_NS);
         assert_eq!(throttle.most, 16);
     }
 
@@ -416,9 +438,20 @@ mod tests {
         throttle.read_begins(MS, 7);
         end(&mut throttle, 90 * MS, 8);
         throttle.ends(90 * MS, 7, true, false, 89 * MS);
-        throttle.look(WINDOW_NS);
+        throttle.look(ENDS_NS);
         assert_eq!(throttle.most, 8);
         // Reads are near: the flusher's share.
-        assert_eq!(throttle.limit(WINDOW_NS, &write(Origin::Cache, false)), 2);
+        assert_eq!(throttle.limit(ENDS_NS, &write(Origin::Cache, false)), 2);
+    }
+
+    #[test]
+    fn the_end_of_a_window_lets_in_who_waits() {
+        let mut throttle = Throttle::new(SETUP);
+        assert_eq!(throttle.wakes_ns(), None);
+        assert_eq!(taken(&mut throttle, 0, write(Origin::Passed, true)), 16);
+        assert_eq!(throttle.wakes_ns(), Some(ENDS_NS));
+        assert!(!throttle.timer(ENDS_NS - 1));
+        assert!(throttle.timer(ENDS_NS), "only writes: more at a time");
+        assert!(throttle.next(ENDS_NS, true).is_some());
     }
 }
