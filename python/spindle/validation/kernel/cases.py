@@ -139,7 +139,7 @@ def _request_case(rows: list[dict[str, str]]) -> Case:
     direct = operation.startswith(("direct", "rand"))
     syncs = operation == "bufrandwrite-fsync"
     # On a file system only files that are there already: new ones bring metadata that is not modelled.
-    buffered = operation == "bufread" or (operation == "bufwrite" or syncs) and not row["fs"]
+    buffered = operation == "bufread" or ((operation == "bufwrite" or syncs) and not row["fs"])
     load = Load(
         write=operation.endswith("write") or syncs,
         random=operation.startswith("rand") or syncs,

@@ -178,7 +178,11 @@ def machine_text(case: Case) -> str:
             lines += ["check = true" if case.operation == CHECK else f"rebuild = {DRIVES.index(REBUILT)}"]
             lines += [f"sync_speed_max = '{SYNCS[case.operation]}KiB/s'"]
     if case.file_system:
-        lines += ["[filesystem]", f"type = '{case.file_system}'", f"size = {case.loads[0].size_bytes * case.loads[0].count}"]
+        lines += [
+            "[filesystem]",
+            f"type = '{case.file_system}'",
+            f"size = {case.loads[0].size_bytes * case.loads[0].count}",
+        ]
     capacity = case.drive_mib * 2**20
     lines += ["[[drive]]", f"count = {case.members}", f"queue_depth = {case.queue_depth}", f"capacity = {capacity}"]
     lines += ["service = '100us'", "transfer_rate = '200 MB/s'", "flush = '100us'"]
