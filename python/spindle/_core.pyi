@@ -282,8 +282,8 @@ class Simulation:
         bytes for the requests of each stream, in order of issue, instead of those that its pattern draws.
         `one_call_each`: each request is submitted by a system call of its own; otherwise all that a worker has go in
         one call. `begin`, with the machine's `clock_reading`: time of the first timer tick, and for how long a thread
-        of the load has the processor before its first request, but for the first one; true if the load opens the test file
-        of a `[filesystem]` itself."""
+        of the load has the processor before its first request, but for the first one; true if the load opens the test
+        file of a `[filesystem]` itself."""
 
     def progress(self) -> str:
         """As `Run.progress`, in the machine's time."""

@@ -163,7 +163,7 @@ pub(crate) struct Journal {
     waiting: Vec<u32>,
     /// Memory for those of a commit that ends.
     ended: Vec<u32>,
-    /// What is read when the test file is opened, and workers that wait until it is.
+    /// Place of the read that opens the test file, and workers that wait until it is done.
     pub(super) opening: Option<(u64, u64)>,
     openers: Vec<u32>,
     /// By number of the file.

@@ -472,7 +472,7 @@ impl Machine {
         Ok(log.map(|log| (log, filesystem.has_barriers())))
     }
 
-    /// What is read when the test file is opened.
+    /// Place of the read that opens the test file.
     fn inode(&self) -> Result<Option<(u64, u64)>, SimError> {
         let chunk = self.detected_unit()?;
         let of = |filesystem: &FileSystem| filesystem.inode(self.partition_start, chunk);
