@@ -3,7 +3,7 @@
 mod common;
 
 use common::{machine, read, run, write};
-use spindle_sim::{Machine, SimFigures};
+use spindle_sim::{Machine, SimFigures, SimOptions, simulate};
 
 fn array(lines: &str, drives: u32) -> String {
     format!(
@@ -249,6 +249,15 @@ fn a_check_needs_all_members_and_copies() {
         let error = Machine::parse(&text, "m").unwrap_err().to_string();
         assert!(error.contains(complaint), "{lines}: {error}");
     }
+}
+
+#[test]
+fn a_check_of_groups_is_left_to_a_real_kernel() {
+    let text = rebuilding("raid50", "groups = 2").replace("rebuild = 2", "check = true");
+    let text = text.replace("count = 4", "count = 6");
+    let load = common::workload(LIGHT);
+    let error = simulate(&machine(&text), &load, SimOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("`check` of raid50"), "{error}");
 }
 
 #[test]

@@ -435,7 +435,12 @@ impl Machine {
     fn beyond_the_model(&self) -> Option<&'static str> {
         let bitmap = self.array.as_ref().and_then(|array| array.bitmap);
         let place = self.filesystem.as_ref().map(|of| of.first_byte(None));
+        let checks_groups = self.array.as_ref().is_some_and(|array| {
+            let has_groups = matches!(array.config.level, Level::Raid50 | Level::Raid60);
+            has_groups && array.rebuild.is_some_and(|of| of.member.is_none())
+        });
         match (place, bitmap) {
+            _ if checks_groups => Some("[array] `check` of raid50 and raid60"),
             (Some(None), _) => Some("[filesystem] `type = \"btrfs\"`"),
             (_, Some(_)) => Some("[array] `bitmap`"),
             _ => None,
