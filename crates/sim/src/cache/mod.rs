@@ -36,6 +36,8 @@ pub(crate) struct CacheSetup {
     /// Dirty pages that go in one bio: a block device's are sent one by one (`__block_write_full_page`), and merged in the
     /// plug; those of a file together (`ext4_bio_write_page`, `iomap_add_to_ioend`).
     pub(crate) longest_write: u64,
+    /// No bio has pages of two pieces of so many.
+    pub(crate) piece: u64,
 }
 
 /// `MIN_WRITEBACK_PAGES`.
@@ -345,7 +347,8 @@ impl PageCache {
     /// Takes the next dirty pages within `from..to` for a bio, `most` at most.
     pub(crate) fn take_dirty(&mut self, from: u64, to: u64, most: u64) -> Option<(u64, u64)> {
         let first = self.pages.first_dirty(from, to)?;
-        let most = most.min(self.setup.longest_write);
+        let piece = self.setup.piece;
+        let most = most.min(self.setup.longest_write).min(piece - first % piece);
         let found = self.pages.take_dirty(first, to, most);
         if self.pages.dirty == 0 {
             self.writes_all = false;

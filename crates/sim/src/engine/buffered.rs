@@ -347,16 +347,28 @@ impl Engine {
         pages: u64,
         mut io: PageIo,
     ) -> Result<(), SimError> {
+        if op == Op::Write
+            && let Some(growth) = &mut self.growth
+            && let here = growth.pages_of_extent(first)
+            && here < pages
+        {
+            self.start_io(worker, op, first, here, io)?;
+            return self.start_io(worker, op, first + here, pages - here, io);
+        }
         let Some(cache) = &mut self.cache else {
             return Ok(());
         };
+        let mut bytes = (first * PAGE, pages * PAGE);
         if op == Op::Write {
             io.number = cache.begin_write();
+            if let Some(growth) = &mut self.growth {
+                bytes = growth.send(first, pages);
+            }
         }
-        let offset = first * PAGE;
+        let (offset, len) = bytes;
         let request = Request {
             offset,
-            len: (pages * PAGE).min(self.capacity - offset) as u32,
+            len: len.min(self.capacity - offset) as u32,
             file: 0,
             op,
             fsync_after: false,
@@ -463,7 +475,8 @@ impl Engine {
                 break;
             }
             let state = cache.pages.state(page);
-            if !whole(page) && !state.has(PageState::UPTODATE) {
+            let is_new = self.growth.as_ref().is_some_and(|of| of.is_beyond(page));
+            if !whole(page) && !state.has(PageState::UPTODATE) && !is_new {
                 if !state.has(PageState::PRESENT) {
                     self.read_pages(worker, Window::alone(page, 1), file_end, false)?;
                     continue;
@@ -480,6 +493,9 @@ impl Engine {
             cache.pages.make_dirty(page);
             cache.dirty_since_ns.get_or_insert(now_ns);
             cache.progress[slot as usize] += 1;
+        }
+        if let Some(growth) = &mut self.growth {
+            growth.write(request.offset, u64::from(request.len));
         }
         let (mut needs_timer, mut waits) = (false, false);
         if let Some(cache) = &mut self.cache {

@@ -40,6 +40,8 @@ struct Lock {
 /// A part of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
+    /// The journal's superblock, before its first transaction (`JBD2_FLUSHED`).
+    Head,
     /// All drives' caches are emptied (REQ_PREFLUSH).
     Flush,
     /// Descriptor and inodes, or the record.
@@ -50,11 +52,16 @@ enum Part {
     FlushWritten,
 }
 
-const TRANSACTION_PARTS: &[Part] = &[Part::Record, Part::Flush, Part::Commit, Part::FlushWritten];
+const TRANSACTION_PARTS: &[Part] = &[
+    Part::Head,
+    Part::Record,
+    Part::Flush,
+    Part::Commit,
+    Part::FlushWritten,
+];
 const RECORD_PARTS: &[Part] = &[Part::Flush, Part::Record, Part::FlushWritten];
 
-/// Bytes of a block of a transaction, and inodes in one.
-const COMMIT: u64 = 4096;
+/// Inodes in a block of a transaction.
 const INODES: usize = 16;
 
 /// The inode of a file.
@@ -83,12 +90,14 @@ struct Commits {
     /// The one before it is being written, and so many of its parts are done.
     is_writing: bool,
     done: usize,
+    /// Nothing was written to the journal since mkfs.
+    is_empty: bool,
 }
 
 impl Commits {
     fn parts(&self) -> &'static [Part] {
         match self.log.kind {
-            LogKind::Transactions => TRANSACTION_PARTS,
+            LogKind::Transactions(_) => TRANSACTION_PARTS,
             LogKind::Records(_) => RECORD_PARTS,
         }
     }
@@ -131,21 +140,39 @@ impl Commits {
 
     /// True while the record of an ext4 transaction is being written.
     fn is_recording(&self) -> bool {
-        self.is_writing && self.log.kind == LogKind::Transactions && self.done == 0
+        let is_of_record = |part: &Part| matches!(part, Part::Head | Part::Record);
+        let is_of_ext4 = matches!(self.log.kind, LogKind::Transactions(_));
+        self.is_writing && is_of_ext4 && self.parts().get(self.done).is_some_and(is_of_record)
     }
 
     /// Bytes of the transaction or record with all changes.
     fn record(&self) -> u64 {
         match self.log.kind {
-            LogKind::Transactions => {
+            LogKind::Transactions(block) => {
                 let has_change = |at: &usize| self.inodes[*at].transaction == self.transaction;
                 let changed = (0..self.inodes.len()).filter(has_change);
                 let mut last = None;
                 let is_next = |block: &usize| last.replace(*block) != Some(*block);
                 let blocks = changed.map(|at| at / INODES).filter(is_next).count();
-                (1 + blocks as u64) * COMMIT
+                (1 + blocks as u64) * block
             }
-            LogKind::Records(bytes) => bytes,
+            LogKind::Records(_) => RECORD,
+        }
+    }
+
+    /// Whole units or blocks of the log.
+    fn rounded(&self, bytes: u64) -> u64 {
+        match self.log.kind {
+            LogKind::Transactions(block) => bytes.next_multiple_of(block),
+            LogKind::Records(unit) => bytes.next_multiple_of(unit),
+        }
+    }
+
+    /// Bytes of the block that commits a transaction.
+    fn commit_block(&self) -> u64 {
+        match self.log.kind {
+            LogKind::Transactions(block) => block,
+            LogKind::Records(_) => 0,
         }
     }
 }
@@ -163,8 +190,8 @@ pub(crate) struct Journal {
     waiting: Vec<u32>,
     /// Memory for those of a commit that ends.
     ended: Vec<u32>,
-    /// Place of the read that opens the test file, and workers that wait until it is done.
-    pub(super) opening: Option<(u64, u64)>,
+    /// Places of the reads that open or make the test file, one after another, and workers that wait until they are done.
+    pub(super) opening: VecDeque<(u64, u64)>,
     openers: Vec<u32>,
     /// By number of the file.
     locks: Vec<Lock>,
@@ -190,15 +217,16 @@ impl Journal {
                 transaction: 1,
                 is_writing: false,
                 done: 0,
+                is_empty: false,
             }),
             slot,
             first: log.first,
-            head: 0,
+            head: log.begin,
             record: 0,
             running: Vec::new(),
             waiting: Vec::new(),
             ended: Vec::new(),
-            opening: None,
+            opening: VecDeque::new(),
             openers: Vec::new(),
             locks: Vec::new(),
             io_locks: None,
@@ -221,7 +249,7 @@ impl Journal {
             running: Vec::new(),
             waiting: Vec::new(),
             ended: Vec::new(),
-            opening: None,
+            opening: VecDeque::new(),
             openers: Vec::new(),
             locks: Vec::new(),
             io_locks: IoLocks::of(files),
@@ -263,6 +291,13 @@ impl Journal {
         match &mut self.rules {
             LogRules::Files(_) => None,
             LogRules::Commits(commits) => Some(commits),
+        }
+    }
+
+    /// The file system is new: nothing but what mkfs writes is in its log.
+    pub(super) fn is_new(&mut self) {
+        if let Some(commits) = self.commits() {
+            commits.is_empty = true;
         }
     }
 
@@ -447,26 +482,28 @@ impl Engine {
         let Some(journal) = &mut self.journal else {
             return Ok(false);
         };
-        let place = journal.opening.take();
-        if place.is_none() && journal.openers.is_empty() {
+        if journal.opening.is_empty() && journal.openers.is_empty() {
             return Ok(false);
         }
         journal.openers.push(worker);
-        let slot = journal.slot;
-        if let Some((first, bytes)) = place {
-            let request = &mut self.load.slots[slot as usize].request;
-            (request.op, request.offset, request.len) = (Op::Read, first, bytes as u32);
-            self.issue(slot, false)?;
-            self.unplug()?;
+        if journal.openers.len() == 1 {
+            self.open_file()?;
         }
         Ok(true)
     }
 
-    /// The inode of the test file is read; the slot is the log's again.
-    fn file_opened(&mut self) -> Result<(), SimError> {
+    /// Reads what opens or makes the test file. Once that is there, the slot is the log's again.
+    fn open_file(&mut self) -> Result<(), SimError> {
         let Some(journal) = &mut self.journal else {
             return Ok(());
         };
+        let slot = journal.slot;
+        if let Some((first, bytes)) = journal.opening.pop_front() {
+            let request = &mut self.load.slots[slot as usize].request;
+            (request.op, request.offset, request.len) = (Op::Read, first, bytes as u32);
+            self.issue(slot, false)?;
+            return self.unplug();
+        }
         let openers = std::mem::take(&mut journal.openers);
         self.load.slots[journal.slot as usize].request.op = Op::Write;
         for worker in openers {
@@ -482,7 +519,7 @@ impl Engine {
             return Ok(());
         };
         if !journal.openers.is_empty() {
-            return self.file_opened();
+            return self.open_file();
         }
         let LogRules::Files(files) = &journal.rules else {
             return self.commit_part_done();
@@ -538,7 +575,13 @@ impl Engine {
         };
         let (flushes, transaction) = (commits.flushes, commits.transaction);
         let (is_writing, locks) = (commits.is_writing, commits.locks_inodes());
+        // A longer file, and one with new extents, is only there once the log says so: an fdatasync writes that too.
+        let grows = self.growth.as_ref().is_some_and(|of| of.has_change());
+        let of_inode = of_inode || grows;
         let inode = commits.inode(file);
+        if grows {
+            inode.transaction = transaction;
+        }
         if of_inode && locks && !inode.queue.is_empty() {
             inode.queue.push_back(slot);
             return Ok(());
@@ -569,7 +612,8 @@ impl Engine {
         };
         std::mem::swap(&mut journal.running, &mut journal.waiting);
         if let Some(commits) = journal.commits() {
-            let record = commits.record();
+            let plain = commits.record();
+            let record = commits.rounded(self.growth.as_mut().map_or(plain, |of| of.log(plain)));
             commits.transaction += 1;
             (commits.is_writing, commits.done) = (true, 0);
             journal.record = record;
@@ -591,6 +635,10 @@ impl Engine {
                 return self.end_commit();
             };
             let len = match part {
+                Part::Head if !std::mem::take(&mut commits.is_empty) => {
+                    commits.done += 1;
+                    continue;
+                }
                 Part::Flush | Part::FlushWritten if !commits.flushes => {
                     commits.done += 1;
                     continue;
@@ -603,16 +651,23 @@ impl Engine {
                     self.load.slots[slot as usize].left = self.flush_written(slot)?;
                     return Ok(());
                 }
+                Part::Head => commits.commit_block(),
                 Part::Record => record,
-                Part::Commit => COMMIT,
+                Part::Commit => commits.commit_block(),
             };
-            let room = commits.log.bytes;
+            let (room, begin) = (commits.log.bytes, commits.log.begin);
             if journal.head + len > room {
-                journal.head = 0;
+                journal.head = begin;
+            }
+            let at = match part {
+                Part::Head => 0,
+                _ => journal.head,
+            };
+            if *part != Part::Head {
+                journal.head += len;
             }
             let of = &mut self.load.slots[slot as usize];
-            (of.request.offset, of.request.len) = (journal.first + journal.head, len as u32);
-            journal.head += len;
+            (of.request.offset, of.request.len) = (journal.first + at, len as u32);
             self.issue(slot, false)?;
             return self.unplug();
         }

@@ -9,6 +9,7 @@ mod events;
 mod fabric;
 mod fair;
 mod files;
+mod growth;
 mod iolock;
 mod iowq;
 mod journal;
@@ -41,6 +42,8 @@ use self::events::{Events, NEVER, Silence};
 pub(crate) use self::fabric::{Fabric, Setup, StripeRules};
 use self::fabric::{Flushes, Piece, Superblock};
 use self::fair::{Fair, Turns, Who};
+pub(crate) use self::files::lay_out;
+use self::growth::Growth;
 use self::iowq::IoThreads;
 use self::journal::Journal;
 use self::load::{Alarm, Load, Stage};
@@ -59,7 +62,7 @@ use crate::cache::{CacheSetup, PageCache};
 use crate::error::SimError;
 use crate::figures::SimFigures;
 use crate::kernel::Kernel;
-use crate::machine::{Files, Log};
+use crate::machine::{Files, Log, NewFile};
 use crate::progress::Progress;
 use crate::request::{BlockRequest, Id, Origin};
 
@@ -201,6 +204,8 @@ pub(crate) struct Engine {
     load: Load,
     /// Absent if no stream uses it.
     cache: Option<Box<PageCache>>,
+    /// The file that the load makes.
+    growth: Option<Box<Growth>>,
     /// Absent without `[files]`.
     journal: Option<Box<Journal>>,
     capacity: u64,
@@ -308,7 +313,7 @@ impl Engine {
         }
         let mut journal = journal.map(Box::new);
         if let Some(journal) = &mut journal {
-            journal.opening = rules.inode.filter(|_| options.opens_file);
+            journal.opening.extend(rules.inode.filter(|_| options.opens_file));
         }
         let buffered = load.streams.iter().any(|stream| stream.buffered);
         let has_mirrors = matches!(&target, Target::Array(fabric) if fabric.has_mirrors());
@@ -384,6 +389,7 @@ impl Engine {
             silence: Silence::default(),
             capacity,
             cache,
+            growth: None,
             journal,
             load,
             target,
@@ -1603,12 +1609,28 @@ impl Engine {
         self.issue_admitted(slot, plugged)
     }
 
+    /// The load makes its file, and `opens` it itself.
+    pub(crate) fn make_file(&mut self, file: NewFile, opens: bool) {
+        if let Some(journal) = &mut self.journal {
+            journal.opening = file.reads.iter().copied().filter(|_| opens).collect();
+            journal.is_new();
+        }
+        let growth = Growth::new(file);
+        if let (Some(cache), Some(pages)) = (&mut self.cache, growth.piece()) {
+            cache.setup.piece = pages;
+        }
+        self.growth = Some(Box::new(growth));
+    }
+
     /// First byte of a request on the array or drive.
     #[inline]
     fn place_of(&self, slot: u32) -> u64 {
         let of = &self.load.slots[slot as usize];
         if of.stage == Stage::Log && self.rules.log.is_some() {
             return of.request.offset;
+        }
+        if let Some(growth) = &self.growth {
+            return growth.place(of.request.offset);
         }
         let offset = match &self.rules.files {
             Some(files) if of.stage != Stage::Log => files.place(of.request.offset, self.capacity),
@@ -2955,7 +2977,7 @@ impl Engine {
     /// A request of the load that had passed the barrier is done. It wakes the load's thread first, then the rebuild's
     /// (`bio_endio` before `allow_barrier`), which so finds the next request there already.
     fn leave_barrier(&mut self, slot: u32) {
-        let offset = self.rules.partition_start + self.load.slots[slot as usize].request.offset;
+        let offset = self.place_of(slot);
         if let Target::Array(fabric) = &mut self.target
             && let Some(rebuild) = &mut fabric.rebuild
         {

@@ -12,23 +12,25 @@ use serde::Serialize;
 use spindle_array::{Array, ArrayConfig, DEFAULT_READ_AHEAD, Level, MemberSet};
 use spindle_config::Range;
 use spindle_drive::{DataSheet, Device, Drive, FlashState, Server, ServerParams, Settings};
-use spindle_workload::Workload;
+use spindle_workload::{Stream, Workload};
 
 use crate::cache::{CacheSetup, PAGE, ReadAheadLimits};
 use crate::controller::{Controller, ControllerSheet, ControllerUnit, Unit};
 use crate::elevator::Scheduler;
 use crate::engine::{
     Engine, Fabric, Limits, Method, Queue, Rebuild, Rules, Setup, SimOptions, Target,
-    ThrottleSetup, word_width,
+    ThrottleSetup, lay_out, word_width,
 };
 use crate::error::SimError;
 use crate::figures::SimFigures;
 use crate::kernel::Kernel;
 
+use self::filesystem::Geometry;
+
 pub use self::catalogue::{UnknownMachine, machine_names, machine_text};
 pub use self::files::{Files, FilesKind};
 pub use self::filesystem::FileSystem;
-pub(crate) use self::filesystem::{Log, LogKind};
+pub(crate) use self::filesystem::{Extent, Log, LogKind, Logged, NewFile};
 pub use self::ranges::PartRange;
 
 /// Bytes of a block.
@@ -434,14 +436,14 @@ impl Machine {
     /// The first table or key that only a real kernel carries out.
     fn beyond_the_model(&self) -> Option<&'static str> {
         let bitmap = self.array.as_ref().and_then(|array| array.bitmap);
-        let place = self.filesystem.as_ref().map(|of| of.first_byte(None));
+        let has_place = self.filesystem.as_ref().map(FileSystem::has_place);
         let checks_groups = self.array.as_ref().is_some_and(|array| {
             let has_groups = matches!(array.config.level, Level::Raid50 | Level::Raid60);
             has_groups && array.rebuild.is_some_and(|of| of.member.is_none())
         });
-        match (place, bitmap) {
+        match (has_place, bitmap) {
             _ if checks_groups => Some("[array] `check` of raid50 and raid60"),
-            (Some(None), _) => Some("[filesystem] `type = \"btrfs\"`"),
+            (Some(false), _) => Some("[filesystem] `type = \"btrfs\"`"),
             (_, Some(_)) => Some("[array] `bitmap`"),
             _ => None,
         }
@@ -459,7 +461,7 @@ impl Machine {
                 bytes: filesystem.size,
                 capacity: size,
             })?;
-        let start = filesystem.first_byte(self.detected_unit()?).unwrap_or(0);
+        let start = filesystem.first_byte(self.geometry()?).unwrap_or(0);
         Ok(self.partition_start + start.min(room / BLOCK * BLOCK))
     }
 
@@ -472,30 +474,52 @@ impl Machine {
         else {
             return Ok(None);
         };
-        let bytes = self.partition_bytes()?;
-        let log = filesystem.log(self.partition_start, bytes, self.detected_unit()?);
+        let log = filesystem.log(self.geometry()?);
         Ok(log.map(|log| (log, filesystem.has_barriers())))
     }
 
     /// Place of the read that opens the test file.
     fn inode(&self) -> Result<Option<(u64, u64)>, SimError> {
-        let chunk = self.detected_unit()?;
-        let of = |filesystem: &FileSystem| filesystem.inode(self.partition_start, chunk);
+        let geometry = self.geometry()?;
+        let of = |filesystem: &FileSystem| filesystem.inode(geometry);
         Ok(self.filesystem.as_ref().and_then(of))
     }
 
-    /// Stripe unit that mkfs.xfs finds: none on a small volume (xfsprogs 6.1 `calc_stripe_factors`).
-    fn detected_unit(&self) -> Result<Option<u64>, SimError> {
-        let is_large = self.partition_bytes()? >= LEAST_STRIPED;
-        Ok(self.chunk()?.filter(|_| is_large))
+    /// The file that the load makes: if it has a single one that is not filled, through the page cache.
+    fn new_file(&self, workload: &Workload) -> Result<Option<NewFile>, SimError> {
+        let (Some(filesystem), [set]) = (&self.filesystem, workload.filesets.as_slice()) else {
+            return Ok(None);
+        };
+        let is_direct = |stream: &Stream| stream.direct;
+        if set.fill || !self.host.kernel.flushes() || self.files.is_some() {
+            return Ok(None);
+        }
+        let capacity = self.capacity()?;
+        match lay_out(workload, capacity)?.as_slice() {
+            [layout] if layout.sizes.len() == 1 && !workload.streams.iter().any(is_direct) => {
+                Ok(filesystem.new_file(self.geometry()?, layout.sizes[0]))
+            }
+            _ => Ok(None),
+        }
     }
 
-    /// Chunk of the array, if it has one.
-    fn chunk(&self) -> Result<Option<u64>, SimError> {
-        match self.array_config() {
-            Some(config) => Ok(Array::new(config.clone())?.chunk()),
-            None => Ok(None),
-        }
+    /// The volume that mkfs finds. mkfs.xfs takes no note of the stripes of a small one (xfsprogs 6.1 `calc_stripe_factors`).
+    fn geometry(&self) -> Result<Geometry, SimError> {
+        let bytes = self.partition_bytes()?;
+        let is_xfs = self.filesystem.as_ref().is_some_and(|of| of.kind == "xfs");
+        let (chunk, stripe) = match self.array_config() {
+            Some(config) if !is_xfs || bytes >= LEAST_STRIPED => {
+                let array = Array::new(config.clone())?;
+                (array.chunk(), Some(array.queue_limits().optimal_io))
+            }
+            _ => (None, None),
+        };
+        Ok(Geometry {
+            start: self.partition_start,
+            bytes,
+            chunk,
+            stripe: stripe.filter(|bytes| *bytes > 0),
+        })
     }
 
     /// True if every drive takes discards, and the array passes them on: md's parity levels do not by default.
@@ -575,7 +599,12 @@ impl Machine {
             marks_write_back: self.filesystem.as_ref().is_none_or(|of| of.kind != "ext4"),
         };
         let cache = self.cache()?;
-        Engine::new(target, queues, capacity, rules, cache, workload, options)
+        let opens_file = options.opens_file;
+        let mut engine = Engine::new(target, queues, capacity, rules, cache, workload, options)?;
+        if let Some(file) = self.new_file(workload)? {
+            engine.make_file(file, opens_file);
+        }
+        Ok(engine)
     }
 
     /// Memory and limits of the page cache, in pages.
@@ -620,6 +649,7 @@ impl Machine {
                 0 => self.host.copy_rate,
                 _ => u64::MAX,
             },
+            piece: u64::MAX,
             longest_write: if self.filesystem.is_some() {
                 PAGES_OF_A_FILE_WRITE
             } else {

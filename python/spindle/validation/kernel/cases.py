@@ -18,6 +18,7 @@ REQUESTS = "requests.csv"
 ELEVATORS = "elevators.csv"
 NOMINAL_BYTES = 256 * 1024 * 1024
 """Random loads stay in the first 256 MiB."""
+APPENDED_BYTES = 512
 _MULTIPLIER, _INCREMENT = 6364136223846793005, 1442695040888963407
 
 
@@ -39,6 +40,8 @@ class Load(Struct, frozen=True):
     """Through the page cache, writes with fdatasync at the end; otherwise direct."""
     syncs: bool = False
     """An fsync after each write."""
+    makes_file: bool = False
+    """The file is new, and grows."""
 
     def offsets(self) -> list[int]:
         """Offset of each request in bytes, in the order of submission."""
@@ -61,7 +64,7 @@ class Case(Struct, frozen=True, kw_only=True):
     """`single`, or md's level with RAID10's layout: `raid10f2`."""
     operation: str
     loads: list[Load]
-    """Empty if they are not known, as on a file system, or if there are none: a check or a rebuild."""
+    """Empty if there are none: a check or a rebuild."""
     one_after_another: bool
     """The second load starts when the first one is over; otherwise they start together."""
     scheduler: str
@@ -137,17 +140,18 @@ def _sizes(text: str) -> dict[int, int]:
 def _request_case(rows: list[dict[str, str]]) -> Case:
     row, operation = rows[0], rows[0]["op"]
     direct = operation.startswith(("direct", "rand"))
-    syncs = operation == "bufrandwrite-fsync"
-    # On a file system only files that are there already: new ones bring metadata that is not modelled.
-    buffered = operation == "bufread" or ((operation == "bufwrite" or syncs) and not row["fs"])
+    appends = operation == "append-fsync"
+    syncs = operation.endswith("-fsync")
+    buffered = operation in ("bufread", "bufwrite") or syncs
     load = Load(
         write=operation.endswith("write") or syncs,
-        random=operation.startswith("rand") or syncs,
-        size_bytes=int(row["bs_kib"]) * 1024,
+        random=operation.startswith(("rand", "bufrand")),
+        size_bytes=APPENDED_BYTES if appends else int(row["bs_kib"]) * 1024,
         depth=int(row["depth"]),
         count=int(row["count"]),
         is_buffered=buffered,
         syncs=syncs,
+        makes_file=bool(row["fs"]) and operation != "bufread",
     )
     members = [
         MemberFigures(

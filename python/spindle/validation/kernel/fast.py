@@ -63,7 +63,7 @@ class SimulatorRunner:
         if case.operation in SYNCS:
             return _synchronised(case)
         if not case.loads:
-            raise NotModelled("file system" if case.file_system else case.operation)
+            raise NotModelled(case.operation)
         starts_ns = [0] * len(case.loads)
         if case.one_after_another:
             _, alone = _simulated(case, case.loads[:1], [0])
@@ -193,6 +193,8 @@ def machine_text(case: Case) -> str:
 def workload_text(loads: Sequence[Load], starts_ns: Sequence[int]) -> str:
     """Return loads, each with the time of its begin, as a workload file."""
     lines = ["seconds = 'none'", f"requests = {sum(load.count for load in loads)}"]
+    if any(load.makes_file for load in loads):
+        lines += ["[[files]]", f"filesize = {loads[0].size_bytes * loads[0].count}", "fill = false"]
     for number, (load, start_ns) in enumerate(zip(loads, starts_ns, strict=True), 1):
         lines += ["[[stream]]", f"name = 'load{number}'", f"size = {load.size_bytes}", f"depth = {load.depth}"]
         lines += ["pattern = 'sequential'", f"write_fraction = {int(load.write)}", f"stop_requests = {load.count}"]

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from functools import cache
 
-from spindle.validation.kernel.cases import NOMINAL_BYTES, Case, Load
+from spindle.validation.kernel.cases import APPENDED_BYTES, NOMINAL_BYTES, Case, Load
 from spindle.validation.kernel.runner import NotModelled
 
 DRIVES = ("vda", "vdb", "vdc", "vdd")
@@ -199,7 +199,7 @@ def _command(case: Case) -> str:
         case "bufrandwrite-fsync":
             return f"load requests {file} fsync {case.size_kib * 1024} 1 {case.count} 7 {NOMINAL_BYTES}"
         case "append-fsync":
-            return f"load append {_FILE} 512 {case.count}"
+            return f"load append {_FILE} {APPENDED_BYTES} {case.count}"
         case "check":
             return _until(f"echo check >{_MD}/sync_action", "sync_action", "idle")
         case operation if operation in _REBUILDS_KIB:

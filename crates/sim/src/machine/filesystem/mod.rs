@@ -1,8 +1,14 @@
 //! The file system of a machine, with one test file in it. A real kernel makes it; the simulator knows where the file is
 //! and how its pages are written.
 
+mod ext4;
+mod xfs;
+
 use serde::Serialize;
 use spindle_config::{ConfigError, Table};
+
+use self::ext4::Ext4;
+use self::xfs::{RECORD, SECTOR, Xfs};
 
 /// Size of the test file unless the machine says otherwise: it is filled, and its content needs memory.
 const SIZE: u64 = 256 << 20;
@@ -12,46 +18,14 @@ const BLOCK: u64 = 4096;
 /// `ext4_inode_to_goal_block`), here group 1, whose first blocks hold a copy of the superblock; allocations of 8 MiB begin at
 /// multiples of that (`fs/ext4/mballoc.c`, `ext4_mb_normalize_request`).
 const EXT4_FILE: u64 = ((128 + 8) << 20) / BLOCK;
-/// Blocks of XFS before its first inodes: headers and roots of the first allocation group, up to the alignment of inodes.
-const XFS_HEADERS: u64 = 16;
-/// Blocks of the first 64 inodes of XFS.
-const XFS_INODES: u64 = 8;
-
-/// Bytes of a cluster of inodes (`XFS_INODE_BIG_CLUSTER_SIZE`, doubled for inodes of 512 bytes).
-const XFS_CLUSTER: u64 = 16 << 10;
-
-/// Blocks of a group of ext4, and groups whose tables are together (`flex_bg`).
-const EXT4_GROUP: u64 = 32768;
-const EXT4_FLEX: u64 = 16;
-/// Blocks of the tables of so many groups: two bitmaps and 512 blocks of inodes of each.
-const EXT4_TABLES: u64 = EXT4_FLEX * (2 + 512);
-/// Blocks of ext4 -> blocks of the journal (e2fsprogs 1.47 `ext2fs_default_journal_size`): at least so many blocks.
-const EXT4_JOURNALS: [(u64, u64); 8] = [
-    (32768 << 10, 262_144),
-    (16384 << 10, 131_072),
-    (8192 << 10, 65536),
-    (4096 << 10, 32768),
-    (512 << 10, 16384),
-    (256 << 10, 8192),
-    (32 << 10, 4096),
-    (0, 1024),
-];
-/// Bytes of a record of XFS's log with an inode: header, and the inode's core with its headers.
-const XFS_RECORD: u64 = 1024;
-/// Bytes of XFS's log: mkfs's least for more than 300 MB.
-const XFS_LOG: u64 = 64 << 20;
-/// mkfs.xfs takes a `su` of more than the first for the log as the second.
-const XFS_LONGEST_LOG_UNIT: u64 = 256 << 10;
-const XFS_LOG_UNIT: u64 = 32 << 10;
-
 /// No file system has a smaller log.
 const LEAST_LOG: u64 = 1 << 20;
 
 /// The way in which a log is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogKind {
-    /// ext4: descriptor and inodes; then, between two flushes, the block that commits them.
-    Transactions,
+    /// ext4: descriptor and inodes, in blocks of so many bytes; then, between two flushes, the block that commits them.
+    Transactions(u64),
     /// XFS: a record between two flushes, a multiple of so many bytes.
     Records(u64),
 }
@@ -63,6 +37,46 @@ pub(crate) struct Log {
     /// First byte on the array or drive.
     pub(crate) first: u64,
     pub(crate) bytes: u64,
+    /// Bytes before the first record or transaction: the journal's superblock, the record that mkfs writes.
+    pub(crate) begin: u64,
+}
+
+/// A stretch of a file: its first byte in the file, and on the array or drive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Extent {
+    pub(crate) offset: u64,
+    pub(crate) first: u64,
+}
+
+/// What changes of a file's size and extents add to the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Logged {
+    /// Blocks: those of the creation, a bitmap for each group of so many bytes from `origin` on with new extents, and the
+    /// descriptors of so many groups each.
+    Blocks {
+        creation: u64,
+        origin: u64,
+        group: u64,
+        groups_of_descriptors: u64,
+    },
+    /// Bytes of a record that has the creation or an extent.
+    Bytes { creation: u64, extent: u64 },
+}
+
+/// A file that the load makes, and that grows as it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewFile {
+    /// First byte and bytes of what is read to make it and to find room, one after another.
+    pub(crate) reads: Vec<(u64, u64)>,
+    /// Bytes of a block.
+    pub(crate) block: u64,
+    /// Bytes that are allocated, and sent, at a time; `None`: no bound.
+    pub(crate) piece: Option<u64>,
+    /// A file of which less is there when it gets its first room grows `little` by little.
+    pub(crate) small: u64,
+    pub(crate) little: Vec<Extent>,
+    pub(crate) at_once: Vec<Extent>,
+    pub(crate) logged: Logged,
 }
 
 /// A file system, made new for each run, with one test file in it.
@@ -78,76 +92,91 @@ pub struct FileSystem {
     pub size: u64,
     /// `su` of XFS, bytes.
     pub stripe_unit: Option<u64>,
+    /// Bytes of a full stripe: `su` times `sw` of XFS, `stripe_width` of ext4.
+    pub stripe_width: Option<u64>,
+}
+
+/// A volume that mkfs finds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Geometry {
+    /// First byte on the array or drive, and bytes.
+    pub(super) start: u64,
+    pub(super) bytes: u64,
+    /// Bytes of a chunk and of a full stripe of the array below, as far as mkfs takes note of them.
+    pub(super) chunk: Option<u64>,
+    pub(super) stripe: Option<u64>,
 }
 
 impl FileSystem {
+    /// False if it is not known where its files are: only a real kernel has it.
+    pub(super) fn has_place(&self) -> bool {
+        matches!(self.kind, "ext4" | "xfs")
+    }
+
     /// First byte of the test file on a device; `None` if its place is not known. The file is taken to be in one piece: in
-    /// ext4 copies of the superblock leave a gap of 8 MiB in some groups of 128 MiB. `chunk`: of the array below, to which
-    /// mkfs.xfs aligns inodes and files.
-    pub(super) fn first_byte(&self, chunk: Option<u64>) -> Option<u64> {
+    /// ext4 copies of the superblock leave a gap of 8 MiB in some groups of 128 MiB. `geometry`: of the volume.
+    pub(super) fn first_byte(&self, geometry: Geometry) -> Option<u64> {
         match self.kind {
             "ext4" => Some(EXT4_FILE * BLOCK),
-            "xfs" => {
-                let unit = self.unit(chunk);
-                let inodes = XFS_HEADERS.next_multiple_of(unit);
-                Some((inodes + XFS_INODES).next_multiple_of(unit) * BLOCK)
-            }
+            "xfs" => Some(self.xfs(geometry).first_byte()),
             _ => None,
         }
     }
 
     /// First byte and bytes of what is read when the test file is opened, with nothing of it in memory: XFS reads the cluster of
     /// its inode (6.1 `xfs_imap_to_bp`). ext4 keeps the block of inodes that it has written (`jbd2`).
-    pub(super) fn inode(&self, start: u64, chunk: Option<u64>) -> Option<(u64, u64)> {
-        let first = XFS_HEADERS.next_multiple_of(self.unit(chunk)) * BLOCK;
-        (self.kind == "xfs").then_some((start + first, XFS_CLUSTER))
+    pub(super) fn inode(&self, geometry: Geometry) -> Option<(u64, u64)> {
+        let (first, bytes) = self.xfs(geometry).cluster();
+        (self.kind == "xfs").then_some((geometry.start + first, bytes))
     }
 
-    /// Blocks to whose multiples mkfs.xfs aligns inodes and files.
-    fn unit(&self, chunk: Option<u64>) -> u64 {
-        self.stripe_unit.or(chunk).map_or(1, |unit| unit / BLOCK)
+    /// A file that the load makes; `None` if its place is not known. `size`: the file's at the end.
+    pub(super) fn new_file(&self, geometry: Geometry, size: u64) -> Option<NewFile> {
+        match self.kind {
+            "ext4" => Some(self.ext4(geometry).new_file(geometry.start, size)),
+            "xfs" => Some(self.xfs(geometry).new_file(geometry.start, size)),
+            _ => None,
+        }
     }
 
-    /// The log, in the middle of a file system of so many bytes; `None` if there is none (`-O ^has_journal`), no room for one, or
-    /// its kind is not known.
-    pub(super) fn log(&self, start: u64, bytes: u64, chunk: Option<u64>) -> Option<Log> {
-        let log = self.usual_log(start, bytes, chunk)?;
-        let room = (start + bytes).saturating_sub(log.first);
-        Some(Log {
-            bytes: log.bytes.min(room),
-            ..log
-        })
-        .filter(|log| log.bytes >= LEAST_LOG)
+    fn ext4(&self, geometry: Geometry) -> Ext4 {
+        let stripe = self.stripe_width.or(geometry.stripe).unwrap_or(0);
+        Ext4::new(geometry.bytes, stripe)
     }
 
-    fn usual_log(&self, start: u64, bytes: u64, chunk: Option<u64>) -> Option<Log> {
+    fn xfs(&self, geometry: Geometry) -> Xfs {
+        let unit = self.stripe_unit.or(geometry.chunk);
+        let stripe = self.stripe_width.or(geometry.stripe).unwrap_or(0);
+        Xfs::new(geometry.bytes, unit, stripe)
+    }
+
+    /// The log; `None` if there is none (`-O ^has_journal`), no room for one, or its kind is not known.
+    pub(super) fn log(&self, geometry: Geometry) -> Option<Log> {
+        let log = self.usual_log(geometry)?;
+        let end = geometry.start + geometry.bytes;
+        let bytes = log.bytes.min(end.saturating_sub(log.first));
+        Some(Log { bytes, ..log }).filter(|log| log.bytes >= LEAST_LOG)
+    }
+
+    fn usual_log(&self, geometry: Geometry) -> Option<Log> {
         match self.kind {
             "ext4" if !self.mkfs.iter().any(|word| word.contains("^has_journal")) => {
-                let blocks = bytes / BLOCK;
-                let middle = blocks / 2 / EXT4_GROUP;
-                // `get_midpoint_journal_block`
-                let first = match middle > EXT4_FLEX {
-                    true => middle / EXT4_FLEX * EXT4_FLEX * EXT4_GROUP + EXT4_TABLES,
-                    false => middle * EXT4_GROUP,
-                };
-                let of = EXT4_JOURNALS.iter().find(|(least, _)| blocks >= *least);
-                let journal = of.map_or(0, |(_, journal)| *journal);
+                let ext4 = self.ext4(geometry);
+                let (first, bytes) = ext4.journal();
                 Some(Log {
-                    kind: LogKind::Transactions,
-                    first: start + first * BLOCK,
-                    bytes: journal * BLOCK,
+                    kind: LogKind::Transactions(ext4.block),
+                    first: geometry.start + first,
+                    bytes,
+                    begin: ext4.block,
                 })
             }
             "xfs" => {
-                let unit = match self.stripe_unit.or(chunk) {
-                    Some(unit) if unit > XFS_LONGEST_LOG_UNIT => XFS_LOG_UNIT,
-                    Some(unit) => unit,
-                    None => XFS_RECORD,
-                };
+                let (first, bytes, unit) = self.xfs(geometry).log();
                 Some(Log {
-                    kind: LogKind::Records(XFS_RECORD.next_multiple_of(unit)),
-                    first: start + bytes / 2 / BLOCK * BLOCK,
-                    bytes: XFS_LOG.min(bytes / 4) / unit * unit,
+                    kind: LogKind::Records(if unit == RECORD { SECTOR } else { unit }),
+                    first: geometry.start + first,
+                    bytes,
+                    begin: unit,
                 })
             }
             _ => None,
@@ -166,7 +195,7 @@ impl FileSystem {
         let kind = table
             .take_choice("type", &kinds)?
             .ok_or_else(|| table.missing("type"))?;
-        let (mut mkfs, stripe_unit) = read_geometry(&mut table, kind)?;
+        let (mut mkfs, stripe_unit, stripe_width) = read_geometry(&mut table, kind)?;
         if let Some(value) = table.take("mkfs") {
             for word in value.list()? {
                 mkfs.push(plain(word.text()?).map_err(|what| word.error(what))?);
@@ -184,12 +213,17 @@ impl FileSystem {
             mount,
             size,
             stripe_unit,
+            stripe_width,
         })
     }
 }
 
-/// `su` and `sw` of XFS; `stride` and `stripe_width` of ext4, sizes here and blocks in mkfs: mkfs's arguments, and `su`.
-fn read_geometry(table: &mut Table, kind: &str) -> Result<(Vec<String>, Option<u64>), ConfigError> {
+/// `su` and `sw` of XFS; `stride` and `stripe_width` of ext4, sizes here and blocks in mkfs: mkfs's arguments, `su`, and a full
+/// stripe.
+fn read_geometry(
+    table: &mut Table,
+    kind: &str,
+) -> Result<(Vec<String>, Option<u64>, Option<u64>), ConfigError> {
     let (su, sw) = (table.take("su"), table.take("sw"));
     let (stride, width) = (table.take("stride"), table.take("stripe_width"));
     for (value, name) in [
@@ -203,7 +237,7 @@ fn read_geometry(table: &mut Table, kind: &str) -> Result<(Vec<String>, Option<u
         }
     }
     let mut words = Vec::new();
-    let mut stripe_unit = None;
+    let (mut stripe_unit, mut stripe_width) = (None, None);
     match (&su, &sw) {
         (Some(su), Some(sw)) => {
             let unit = su.size()?;
@@ -212,6 +246,7 @@ fn read_geometry(table: &mut Table, kind: &str) -> Result<(Vec<String>, Option<u
             }
             let count = sw.integer(1..=1024)?;
             stripe_unit = Some(unit);
+            stripe_width = Some(unit.saturating_mul(count));
             words.extend(["-d".to_owned(), format!("su={unit},sw={count}")]);
         }
         (None, None) => {}
@@ -227,12 +262,15 @@ fn read_geometry(table: &mut Table, kind: &str) -> Result<(Vec<String>, Option<u
                 return Err(value.error("expected a size, a multiple of 4096 bytes"));
             }
             extended.push(format!("{name}={}", bytes / BLOCK));
+            if name == "stripe-width" {
+                stripe_width = Some(bytes);
+            }
         }
     }
     if !extended.is_empty() {
         words.extend(["-E".to_owned(), extended.join(",")]);
     }
-    Ok((words, stripe_unit))
+    Ok((words, stripe_unit, stripe_width))
 }
 
 /// The words become part of a command: other devices and files are not theirs to name.
