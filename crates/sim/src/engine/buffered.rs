@@ -397,7 +397,8 @@ impl Engine {
         self.load.slots[slot as usize] = of;
         *cache.io_mut(slot) = io;
         cache.under_way += 1;
-        self.issue(slot, true)?;
+        let has_no_plug = self.has_no_plug(slot);
+        self.issue(slot, !has_no_plug)?;
         self.place_rows()?;
         if self.is_handled_at_once() && !std::mem::replace(&mut self.md_runs, true) {
             self.handle_rows(false)?;

@@ -73,7 +73,10 @@ impl Growth {
         let (first, last) = (self.place(self.placed), self.place(end - 1));
         let (low, high) = self.allocated.unwrap_or((first, last));
         self.allocated = Some((low.min(first).min(last), high.max(first).max(last)));
-        self.placed = end;
+        self.placed = match self.file.doubles_from {
+            Some(least) if end > least => end.next_power_of_two(),
+            _ => end,
+        };
     }
 
     /// Place of a byte on the array or drive.

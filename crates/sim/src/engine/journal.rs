@@ -61,6 +61,8 @@ const TRANSACTION_PARTS: &[Part] = &[
 ];
 const RECORD_PARTS: &[Part] = &[Part::Flush, Part::Record, Part::FlushWritten];
 
+/// Most reads of a step that opens a file.
+const READS: usize = 4;
 /// Inodes in a block of a transaction.
 const INODES: usize = 16;
 
@@ -190,8 +192,10 @@ pub(crate) struct Journal {
     waiting: Vec<u32>,
     /// Memory for those of a commit that ends.
     ended: Vec<u32>,
-    /// Places of the reads that open or make the test file, one after another, and workers that wait until they are done.
-    pub(super) opening: VecDeque<(u64, u64)>,
+    /// Places of the reads that open or make the test file, one step after another; reads of a step under way; and workers
+    /// that wait until they are done.
+    pub(super) opening: VecDeque<Vec<(u64, u64)>>,
+    reads: usize,
     openers: Vec<u32>,
     /// By number of the file.
     locks: Vec<Lock>,
@@ -227,6 +231,7 @@ impl Journal {
             waiting: Vec::new(),
             ended: Vec::new(),
             opening: VecDeque::new(),
+            reads: 0,
             openers: Vec::new(),
             locks: Vec::new(),
             io_locks: None,
@@ -250,14 +255,19 @@ impl Journal {
             waiting: Vec::new(),
             ended: Vec::new(),
             opening: VecDeque::new(),
+            reads: 0,
             openers: Vec::new(),
             locks: Vec::new(),
             io_locks: IoLocks::of(files),
         }
     }
 
-    /// A slot for the log's writes.
-    pub(crate) fn slot() -> Slot {
+    /// Slots for the log's writes, and for the reads that open a file.
+    pub(crate) fn slots() -> impl Iterator<Item = Slot> {
+        std::iter::repeat_with(Journal::slot).take(READS)
+    }
+
+    fn slot() -> Slot {
         Slot {
             worker: 0,
             request: Request {
@@ -292,6 +302,12 @@ impl Journal {
             LogRules::Files(_) => None,
             LogRules::Commits(commits) => Some(commits),
         }
+    }
+
+    /// Steps of reads that make the test file.
+    pub(super) fn opens_with(&mut self, steps: &[Vec<(u64, u64)>]) {
+        let parts = steps.iter().flat_map(|step| step.chunks(READS));
+        self.opening = parts.map(<[_]>::to_vec).collect();
     }
 
     /// The file system is new: nothing but what mkfs writes is in its log.
@@ -497,11 +513,20 @@ impl Engine {
         let Some(journal) = &mut self.journal else {
             return Ok(());
         };
+        journal.reads = journal.reads.saturating_sub(1);
+        if journal.reads > 0 {
+            return Ok(());
+        }
         let slot = journal.slot;
-        if let Some((first, bytes)) = journal.opening.pop_front() {
-            let request = &mut self.load.slots[slot as usize].request;
-            (request.op, request.offset, request.len) = (Op::Read, first, bytes as u32);
-            self.issue(slot, false)?;
+        if let Some(step) = journal.opening.pop_front() {
+            let several = step.len() > 1;
+            journal.reads = step.len();
+            for (at, (first, bytes)) in step.into_iter().enumerate() {
+                let slot = slot + at as u32;
+                let request = &mut self.load.slots[slot as usize].request;
+                (request.op, request.offset, request.len) = (Op::Read, first, bytes as u32);
+                self.issue(slot, several)?;
+            }
             return self.unplug();
         }
         let openers = std::mem::take(&mut journal.openers);

@@ -129,6 +129,8 @@ pub(crate) struct Rules {
     pub(crate) log: Option<(Log, bool)>,
     /// First byte and bytes of what is read when its test file is opened.
     pub(crate) inode: Option<(u64, u64)>,
+    /// The load's file is in XFS, of a `[filesystem]`.
+    pub(crate) is_xfs: bool,
     /// The flusher's writes are marked as such (`REQ_BACKGROUND`).
     pub(crate) marks_write_back: bool,
 }
@@ -176,6 +178,15 @@ impl Ready {
             Ready::Sleeper { worker, .. } | Ready::LetIn { worker, .. } => worker,
         }
     }
+}
+
+/// A bio of a write whose sender sleeps.
+struct Behind {
+    sender: u32,
+    queue: u32,
+    chain: Chain,
+    /// It goes under the plug.
+    plugged: bool,
 }
 
 /// Work that an interrupt leaves to threads.
@@ -240,7 +251,7 @@ pub(crate) struct Engine {
     io_threads: Option<IoThreads>,
     /// Bios that threads which sleep have to send yet, in order: the thread, the queue, the bio. What has left a plug does
     /// not wait here: it has its place in the throttle, and others wait for it.
-    behind: VecDeque<(u32, u32, Chain)>,
+    behind: VecDeque<Behind>,
     /// Their threads, each as often as it has bios that wait for a request.
     asleep: Vec<u32>,
     /// Workers with free slots that have seen all completions of the moment next.
@@ -309,11 +320,12 @@ impl Engine {
             (None, None) => None,
         };
         if journal.is_some() {
-            load.slots.push(Journal::slot());
+            load.slots.extend(Journal::slots());
         }
         let mut journal = journal.map(Box::new);
         if let Some(journal) = &mut journal {
-            journal.opening.extend(rules.inode.filter(|_| options.opens_file));
+            let inode = rules.inode.filter(|_| options.opens_file);
+            journal.opening.extend(inode.map(|place| vec![place]));
         }
         let buffered = load.streams.iter().any(|stream| stream.buffered);
         let has_mirrors = matches!(&target, Target::Array(fabric) if fabric.has_mirrors());
@@ -778,12 +790,18 @@ impl Engine {
                 self.read_clock(begun * Readings::BIO + cut)?;
             }
             bios += 1;
-            if !plugged {
-                self.enqueue(queue, chain, false)?;
-            } else if let Some(sender) = self.asleep_sender(&chain) {
-                self.behind.push_back((sender, queue as u32, chain));
-            } else {
+            if let Some(sender) = self.asleep_sender(&chain) {
+                let (queue, plugged) = (queue as u32, plugged);
+                self.behind.push_back(Behind {
+                    sender,
+                    queue,
+                    chain,
+                    plugged,
+                });
+            } else if plugged {
                 self.send_plugged(queue, chain)?;
+            } else {
+                self.enqueue(queue, chain, false)?;
             }
         }
         Ok(bios)
@@ -894,8 +912,11 @@ impl Engine {
     /// The thread of a bio that may have a request now goes on in its call: the request waits under the plug, for those of
     /// other copies, and further bios become part of it.
     fn let_in(&mut self, queue: usize, chain: Chain) -> Result<(), SimError> {
-        self.add_to_plug(queue, chain)?;
         let slot = self.issuing_slot(chain.first);
+        match slot.is_some_and(|slot| self.has_no_plug(slot)) {
+            true => self.enqueue(queue, chain, true)?,
+            false => self.add_to_plug(queue, chain)?,
+        }
         self.send_behind(&chain)?;
         if let Some(slot) = slot {
             if let Some(worker) = self.wake(slot) {
@@ -958,10 +979,13 @@ impl Engine {
             self.asleep.swap_remove(at);
         }
         while !self.asleep.contains(&sender)
-            && let Some(at) = self.behind.iter().position(|(by, ..)| *by == sender)
-            && let Some((_, queue, chain)) = self.behind.remove(at)
+            && let Some(at) = self.behind.iter().position(|of| of.sender == sender)
+            && let Some(of) = self.behind.remove(at)
         {
-            self.send_plugged(queue as usize, chain)?;
+            match of.plugged {
+                true => self.send_plugged(of.queue as usize, of.chain)?,
+                false => self.enqueue(of.queue as usize, of.chain, false)?,
+            }
         }
         Ok(())
     }
@@ -1612,9 +1636,12 @@ impl Engine {
     /// The load makes its file, and `opens` it itself.
     pub(crate) fn make_file(&mut self, file: NewFile, opens: bool) {
         if let Some(journal) = &mut self.journal {
-            journal.opening = file.reads.iter().copied().filter(|_| opens).collect();
             journal.is_new();
+            if opens {
+                journal.opens_with(&file.reads);
+            }
         }
+        self.queues.iter_mut().for_each(Queue::rest);
         let growth = Growth::new(file);
         if let (Some(cache), Some(pages)) = (&mut self.cache, growth.piece()) {
             cache.setup.piece = pages;
@@ -1645,6 +1672,7 @@ impl Engine {
         let request = self.load.slots[slot as usize].request;
         let (offset, len) = (self.place_of(slot), u64::from(request.len));
         let write = manner.write;
+        let is_bare = self.has_no_plug(slot);
         let Target::Array(fabric) = &mut self.target else {
             return Ok(());
         };
@@ -1657,7 +1685,7 @@ impl Engine {
             };
             return self.issue_rows(slot, manner, offset, len);
         }
-        let plugged = plugged || (write && fabric.has_mirrors());
+        let plugged = !is_bare && (plugged || (write && fabric.has_mirrors()));
         let bios = self.issue_pieces((slot, issuer), manner, (offset, len), plugged)?;
         if bios == 0 {
             // Every copy is on members that are gone.
@@ -1666,7 +1694,21 @@ impl Engine {
                 missing: 0,
             }));
         }
-        self.all_sent(slot, bios)
+        self.all_sent(slot, bios)?;
+        if is_bare {
+            // kblockd runs the queues when the thread looks whether others are to run (`write_cache_pages`).
+            self.dispatch()?;
+        }
+        Ok(())
+    }
+
+    /// Pages of XFS that a thread of the load writes: it has no plug (6.1 `iomap_writepages`, `raid1_add_bio_to_plug`).
+    #[inline]
+    fn has_no_plug(&self, slot: u32) -> bool {
+        self.rules.is_xfs
+            && self.load.slots[slot as usize].stage == Stage::Pages
+            && self.load.slots[slot as usize].request.op == Op::Write
+            && self.page_issuer(slot).1
     }
 
     /// True if md's thread, or someone who waits for a row, can go on.
@@ -1764,6 +1806,7 @@ impl Engine {
             return Ok(1);
         }
         let (mut bios, mut sent) = (0, 0);
+        let is_bare = self.has_no_plug(slot);
         self.load.slots[slot as usize].waits = false;
         let copies = match manner.write {
             true => copies,
@@ -1777,7 +1820,7 @@ impl Engine {
             }
             let part = (request.member, request.offset, request.len);
             // Writes of a device go under a plug, each call's by themselves (`blkdev_write_iter`).
-            let plugged = manner.write || (plugged && !by_worker);
+            let plugged = manner.write && !is_bare || (plugged && !by_worker);
             bios += self.send_member(Owner::Load(slot), issuer, part, manner, plugged)?;
             sent += request.len;
             if by_worker && self.load.slots[slot as usize].waits && sent < len {

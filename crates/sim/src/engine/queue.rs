@@ -434,8 +434,9 @@ impl Queue {
         if !plugged {
             self.again_ns = None;
         }
-        // A bio of another thread than the waiting request's may not become a part of it; a request may.
-        if !plugged && self.limits.has_shares && self.merges_request(now_ns, chain, bios) {
+        // A bio of another thread than the waiting request's may not become a part of it, nor one for which the last request
+        // that was merged has no room; a request may.
+        if !plugged && self.limits.multi_queue && self.merges_request(now_ns, chain, bios) {
             self.return_tag(tag);
             self.free_again(&chain.request);
             self.throttled_merged(&chain.request);
@@ -1103,6 +1104,13 @@ impl Queue {
             && let Some(throttle) = &mut self.throttle
         {
             throttle.merged();
+        }
+    }
+
+    /// Nothing was written for a long time.
+    pub(crate) fn rest(&mut self) {
+        if let Some(throttle) = &mut self.throttle {
+            throttle.rest();
         }
     }
 

@@ -102,6 +102,12 @@ impl Throttle {
         throttle
     }
 
+    /// Nothing was written for a long time.
+    pub(crate) fn rest(&mut self) {
+        self.step = 0;
+        self.set_limits();
+    }
+
     /// Its windows end with ticks.
     pub(crate) fn follow(&mut self, ticks: Ticks) {
         self.ticks = ticks;

@@ -12,7 +12,7 @@ use serde::Serialize;
 use spindle_array::{Array, ArrayConfig, DEFAULT_READ_AHEAD, Level, MemberSet};
 use spindle_config::Range;
 use spindle_drive::{DataSheet, Device, Drive, FlashState, Server, ServerParams, Settings};
-use spindle_workload::{Stream, Workload};
+use spindle_workload::{Size, Stream, Workload};
 
 use crate::cache::{CacheSetup, PAGE, ReadAheadLimits};
 use crate::controller::{Controller, ControllerSheet, ControllerUnit, Unit};
@@ -497,7 +497,20 @@ impl Machine {
         let capacity = self.capacity()?;
         match lay_out(workload, capacity)?.as_slice() {
             [layout] if layout.sizes.len() == 1 && !workload.streams.iter().any(is_direct) => {
-                Ok(filesystem.new_file(self.geometry()?, layout.sizes[0]))
+                // Who syncs each write asks for little room at a time.
+                let syncs = |stream: &Stream| {
+                    let sync = stream.sync;
+                    sync.dsync || sync.osync || sync.fsync_every == 1 || sync.fdatasync_every == 1
+                };
+                let size = layout.sizes[0];
+                let first = match workload.streams.iter().find(|stream| syncs(stream)) {
+                    Some(Stream {
+                        size: Size::Fixed { bytes },
+                        ..
+                    }) => u64::from(*bytes),
+                    _ => size,
+                };
+                Ok(filesystem.new_file(self.geometry()?, size, first))
             }
             _ => Ok(None),
         }
@@ -506,7 +519,7 @@ impl Machine {
     /// The volume that mkfs finds. mkfs.xfs takes no note of the stripes of a small one (xfsprogs 6.1 `calc_stripe_factors`).
     fn geometry(&self) -> Result<Geometry, SimError> {
         let bytes = self.partition_bytes()?;
-        let is_xfs = self.filesystem.as_ref().is_some_and(|of| of.kind == "xfs");
+        let is_xfs = self.filesystem.as_ref().is_some_and(FileSystem::is_xfs);
         let (chunk, stripe) = match self.array_config() {
             Some(config) if !is_xfs || bytes >= LEAST_STRIPED => {
                 let array = Array::new(config.clone())?;
@@ -596,6 +609,7 @@ impl Machine {
             files: self.files,
             log: self.log()?,
             inode: self.inode()?,
+            is_xfs: self.filesystem.as_ref().is_some_and(FileSystem::is_xfs),
             marks_write_back: self.filesystem.as_ref().is_none_or(|of| of.kind != "ext4"),
         };
         let cache = self.cache()?;

@@ -197,34 +197,28 @@ impl Ext4 {
         }
     }
 
-    pub(super) fn new_file(&self, start: u64, size: u64) -> NewFile {
+    pub(super) fn new_file(&self, start: u64, size: u64, first: u64) -> NewFile {
         let (_, root) = self.tables();
-        let mut reads = vec![(root, 1), (self.inode_bitmap(), 1)];
-        let first = reads.len();
-        // The next groups' bitmaps are read together (`ext4_mb_prefetch`), and the first one's.
-        let mut bitmaps: Vec<u64> = (self.goal()..self.goal() + FLEX - 1)
-            .map(|group| group % self.groups)
-            .chain([0])
-            .filter(|group| self.is_initialised(*group))
-            .map(|group| self.block_bitmap(group))
-            .collect();
-        bitmaps.sort_unstable();
-        bitmaps.dedup();
-        for bitmap in bitmaps {
-            match reads[first..].last_mut() {
-                Some((begin, blocks)) if *begin + *blocks == bitmap => *blocks += 1,
-                _ => reads.push((bitmap, 1)),
-            }
+        let small = SMALL_FILE * self.block;
+        // The next groups' bitmaps are read together (`ext4_mb_prefetch`), and that of the first group, to which the search
+        // comes at its end: at once for much, later for little.
+        let ahead = (self.goal()..self.goal() + FLEX - 1).map(|group| group % self.groups);
+        let mut steps = vec![vec![(root, 1)], vec![(self.inode_bitmap(), 1)]];
+        match first < small && self.groups >= FLEX {
+            true => steps.extend([self.bitmaps(ahead), self.bitmaps([0].into_iter())]),
+            false => steps.push(self.bitmaps(ahead.chain([0]))),
         }
         let of_blocks = |(first, blocks): (u64, u64)| (start + first * self.block, blocks * self.block);
+        let of_step = |step: Vec<(u64, u64)>| step.into_iter().map(of_blocks).collect();
         let of_inode = |number: u64| (number - 1) * INODE / self.block;
         NewFile {
-            reads: reads.into_iter().map(of_blocks).collect(),
+            reads: steps.into_iter().map(of_step).collect(),
             block: self.block,
             piece: Some(PIECE * self.block),
-            small: SMALL_FILE * self.block,
+            small,
             little: self.extents(start, self.little()),
             at_once: self.extents(start, self.at_once(size)),
+            doubles_from: None,
             logged: Logged::Blocks {
                 // Folder, bitmap of the inodes, superblock (`ext4_sample_last_mounted`); its inode, if in another block.
                 creation: 3 + u64::from(of_inode(ROOT) != of_inode(FIRST_FILE)),
@@ -233,6 +227,22 @@ impl Ext4 {
                 groups_of_descriptors: self.block / DESCRIPTOR,
             },
         }
+    }
+
+    /// First block and blocks of the bitmaps of groups, as far as they are on the drive; those side by side as one.
+    fn bitmaps(&self, groups: impl Iterator<Item = u64>) -> Vec<(u64, u64)> {
+        let on_drive = groups.filter(|group| self.is_initialised(*group));
+        let mut places: Vec<u64> = on_drive.map(|group| self.block_bitmap(group)).collect();
+        places.sort_unstable();
+        places.dedup();
+        let mut bitmaps: Vec<(u64, u64)> = Vec::new();
+        for place in places {
+            match bitmaps.last_mut() {
+                Some((first, blocks)) if *first + *blocks == place => *blocks += 1,
+                _ => bitmaps.push((place, 1)),
+            }
+        }
+        bitmaps
     }
 
     fn extents(&self, start: u64, blocks: Vec<(u64, u64)>) -> Vec<Extent> {

@@ -66,8 +66,8 @@ pub(crate) enum Logged {
 /// A file that the load makes, and that grows as it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewFile {
-    /// First byte and bytes of what is read to make it and to find room, one after another.
-    pub(crate) reads: Vec<(u64, u64)>,
+    /// What is read to make it and to find room, one step after another: first byte and bytes.
+    pub(crate) reads: Vec<Vec<(u64, u64)>>,
     /// Bytes of a block.
     pub(crate) block: u64,
     /// Bytes that are allocated, and sent, at a time; `None`: no bound.
@@ -76,6 +76,8 @@ pub(crate) struct NewFile {
     pub(crate) small: u64,
     pub(crate) little: Vec<Extent>,
     pub(crate) at_once: Vec<Extent>,
+    /// A larger file gets room beyond its end, so that its size doubles.
+    pub(crate) doubles_from: Option<u64>,
     pub(crate) logged: Logged,
 }
 
@@ -108,6 +110,10 @@ pub(super) struct Geometry {
 }
 
 impl FileSystem {
+    pub(super) fn is_xfs(&self) -> bool {
+        self.kind == "xfs"
+    }
+
     /// False if it is not known where its files are: only a real kernel has it.
     pub(super) fn has_place(&self) -> bool {
         matches!(self.kind, "ext4" | "xfs")
@@ -127,13 +133,14 @@ impl FileSystem {
     /// its inode (6.1 `xfs_imap_to_bp`). ext4 keeps the block of inodes that it has written (`jbd2`).
     pub(super) fn inode(&self, geometry: Geometry) -> Option<(u64, u64)> {
         let (first, bytes) = self.xfs(geometry).cluster();
-        (self.kind == "xfs").then_some((geometry.start + first, bytes))
+        self.is_xfs().then_some((geometry.start + first, bytes))
     }
 
-    /// A file that the load makes; `None` if its place is not known. `size`: the file's at the end.
-    pub(super) fn new_file(&self, geometry: Geometry, size: u64) -> Option<NewFile> {
+    /// A file that the load makes; `None` if its place is not known. `size`: the file's at the end. `first`: bytes that are
+    /// written when it gets its first room.
+    pub(super) fn new_file(&self, geometry: Geometry, size: u64, first: u64) -> Option<NewFile> {
         match self.kind {
-            "ext4" => Some(self.ext4(geometry).new_file(geometry.start, size)),
+            "ext4" => Some(self.ext4(geometry).new_file(geometry.start, size, first)),
             "xfs" => Some(self.xfs(geometry).new_file(geometry.start, size)),
             _ => None,
         }

@@ -32,7 +32,7 @@ const LONGEST_LOG_UNIT: u64 = 256 << 10;
 const LOG_UNIT: u64 = 32 << 10;
 /// Longest allocation group, bytes.
 const LONGEST_GROUP: u64 = 1 << 40;
-/// Files up to this are given no room beyond their end (`m_allocsize_blocks`).
+/// Files up to this are given no room beyond their end (`xfs_iomap_prealloc_size`).
 const LITTLE: u64 = 64 << 10;
 
 /// The layout of a volume.
@@ -137,12 +137,16 @@ impl Xfs {
             _ => group * self.group + HEADERS,
         };
         NewFile {
-            reads: reads.into_iter().map(|(first, bytes)| (start + first, bytes)).collect(),
+            reads: reads
+                .into_iter()
+                .map(|(first, bytes)| vec![(start + first, bytes)])
+                .collect(),
             block: BLOCK,
             piece: None,
             small: LITTLE,
             little: little.into_iter().map(extent).collect(),
             at_once: vec![extent((0, at_once))],
+            doubles_from: Some(LITTLE),
             logged: Logged::Bytes {
                 creation: RECORD_OF_CREATION,
                 extent: RECORD_OF_EXTENT,
