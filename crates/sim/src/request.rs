@@ -32,6 +32,9 @@ pub struct BlockRequest {
     pub write: bool,
     /// A write without data: the host needs the blocks no more. It is never merged.
     pub discard: bool,
+    /// A write that is to be on the medium (`REQ_FUA`), for a drive that does not know that: a flush follows it, and it is never
+    /// merged (`blk_insert_flush`).
+    pub fua: bool,
     /// Someone waits for it: reads, and writes past the page cache (`rq_is_sync`).
     pub sync: bool,
     /// Where a write comes from.
@@ -53,6 +56,7 @@ impl BlockRequest {
             blocks,
             write: false,
             discard: false,
+            fua: false,
             sync: true,
             origin: Origin::Direct,
             class: PriorityClass::BestEffort,
@@ -87,6 +91,12 @@ impl BlockRequest {
             sync: false,
             ..self
         }
+    }
+
+    /// It is never merged.
+    #[must_use]
+    pub const fn stays_alone(&self) -> bool {
+        self.discard || self.fua
     }
 
     /// First block after it.

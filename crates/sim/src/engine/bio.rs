@@ -43,6 +43,8 @@ pub(crate) struct Manner {
     pub(crate) write: bool,
     /// A write that is a discard.
     pub(crate) discard: bool,
+    /// Blocks of the stripe cache that are to be on the medium (`REQ_FUA`).
+    pub(crate) fua: bool,
     pub(crate) sync: bool,
     pub(crate) origin: Origin,
 }
@@ -51,6 +53,7 @@ impl Manner {
     pub(crate) const READ: Manner = Manner {
         write: false,
         discard: false,
+        fua: false,
         sync: true,
         origin: Origin::Direct,
     };
@@ -58,6 +61,7 @@ impl Manner {
     pub(crate) const WRITE_BACK: Manner = Manner {
         write: true,
         discard: false,
+        fua: false,
         sync: false,
         origin: Origin::Direct,
     };
@@ -81,6 +85,7 @@ impl Bio {
                 blocks,
                 write: manner.write,
                 discard: manner.discard,
+                fua: manner.fua,
                 sync: manner.sync,
                 origin: manner.origin,
                 class: issuer.priority.class,

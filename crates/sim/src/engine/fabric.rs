@@ -469,6 +469,22 @@ impl Fabric {
         Ok(count)
     }
 
+    /// Bytes were written before the load began: the stripe cache has their rows, the last ones.
+    pub(crate) fn keep_rows(&mut self, offset: u64, len: u64) -> Result<(), ArrayError> {
+        let Some(stripes) = &mut self.stripes else {
+            return Ok(());
+        };
+        let (array, rows) = (&self.array, &mut self.rows);
+        let mut at = offset / STRIPE_BLOCK * STRIPE_BLOCK;
+        while at < offset + len {
+            rows.clear();
+            array.rows(at, STRIPE_BLOCK, |of: &Rows| rows.push(*of))?;
+            rows.iter().for_each(|rows| stripes.keep(rows));
+            at += STRIPE_BLOCK;
+        }
+        Ok(())
+    }
+
     /// The next requests of md's thread for rows in the stripe cache ([`Stripes::next`]).
     pub(crate) fn next_rows(
         &mut self,

@@ -61,6 +61,8 @@ const TRANSACTION_PARTS: &[Part] = &[
 ];
 const RECORD_PARTS: &[Part] = &[Part::Flush, Part::Record, Part::FlushWritten];
 
+/// `XLOG_TOTAL_REC_SHIFT`, bytes.
+const AHEAD: u64 = 2 << 20;
 /// Most reads of a step that opens a file.
 const READS: usize = 4;
 /// Inodes in a block of a transaction.
@@ -315,6 +317,15 @@ impl Journal {
         if let Some(commits) = self.commits() {
             commits.is_empty = true;
         }
+    }
+
+    /// First byte and bytes that mounting XFS writes: what is left of older records ahead of the log's first
+    /// (`xlog_clear_stale_blocks`).
+    pub(super) fn written_by_mount(&mut self) -> Option<(u64, u64)> {
+        let log = self.commits()?.log;
+        let is_xfs = matches!(log.kind, LogKind::Records(_));
+        let bytes = AHEAD.min(log.bytes - log.begin.min(log.bytes));
+        is_xfs.then_some((log.first + log.begin, bytes))
     }
 
     /// True if the log's place is one on the array or drive, not in the load's files.
@@ -773,6 +784,22 @@ impl Engine {
             journal.ended = slots;
         }
         Ok(())
+    }
+
+    /// The slot is the log's, and its write is to be on the medium (`REQ_FUA`).
+    pub(super) fn is_log_forced(&mut self, slot: u32) -> bool {
+        let Some(journal) = self.journal.as_deref_mut().filter(|of| of.slot == slot) else {
+            return false;
+        };
+        let commits = journal.commits();
+        commits.is_some_and(|of| {
+            let part = of.parts().get(of.done);
+            of.flushes
+                && match of.log.kind {
+                    LogKind::Transactions(_) => part == Some(&Part::Commit),
+                    LogKind::Records(_) => part == Some(&Part::Record),
+                }
+        })
     }
 
     /// Flushes the drives that have the log's last write, with parity all; their number.

@@ -33,8 +33,8 @@ impl Plug {
         };
         let fits = kept.request.write == bio.request.write
             && kept.request.sync == bio.request.sync
-            && !kept.request.discard
-            && !bio.request.discard
+            && !kept.request.stays_alone()
+            && !bio.request.stays_alone()
             && kept.request.blocks + bio.request.blocks <= most;
         if fits && kept.request.end() == bio.request.lbn {
             bios.get_mut(kept.last).next = bio.first;

@@ -352,7 +352,7 @@ impl Queue {
         self.limits.multi_queue
             && self.merges
             && self.elevator.waiting() > 0
-            && !chain.request.discard
+            && !chain.request.stays_alone()
             && self.merge(now_ns, chain, bios)
     }
 
@@ -360,7 +360,7 @@ impl Queue {
     /// (`elv_attempt_insert_merge`). Before blk-mq plugs are not modelled: it is a bio.
     #[inline]
     fn merges_request(&mut self, now_ns: u64, chain: Chain, bios: &mut Slab<Bio>) -> bool {
-        if !self.merges || self.elevator.waiting() == 0 || chain.request.discard {
+        if !self.merges || self.elevator.waiting() == 0 || chain.request.stays_alone() {
             return false;
         }
         match self.limits.multi_queue {
@@ -406,7 +406,7 @@ impl Queue {
             let is_merged = !self.limits.multi_queue
                 && self.merges
                 && self.elevator.waiting() > 0
-                && !chain.request.discard
+                && !chain.request.stays_alone()
                 && self.merge(now_ns, chain, bios);
             if is_merged {
                 return Ok(false);
@@ -657,7 +657,7 @@ impl Queue {
             !self.limits.multi_queue || (request.class, request.level) == (bio.class, bio.level);
         let elevator = &mut self.elevator;
         request.write == bio.write
-            && !request.discard
+            && !request.stays_alone()
             && (request.sync || !bio.sync)
             && has_priority
             && if is_request {
@@ -678,8 +678,8 @@ impl Queue {
             || front.write != back.write
             || front.sync != back.sync
             || (self.limits.multi_queue && (front.class, front.level) != (back.class, back.level))
-            || front.discard
-            || back.discard
+            || front.stays_alone()
+            || back.stays_alone()
             || front.blocks + back.blocks > self.limits.max_blocks
             || !self
                 .elevator

@@ -468,6 +468,26 @@ impl Stripes {
         Some(oldest)
     }
 
+    /// The cache has grown before the load began.
+    pub(crate) fn add_heads(&mut self, heads: u32) {
+        for _ in 0..heads {
+            let id = self.add_head();
+            self.park(id);
+        }
+    }
+
+    /// All blocks of a row are in the cache; nothing is under way.
+    pub(crate) fn keep(&mut self, rows: &Rows) {
+        let Some(id) = self.head_of(rows, true) else {
+            return;
+        };
+        let head = &mut self.heads[id as usize];
+        head.cached = rows.members;
+        head.is_fresh = false;
+        self.active -= 1;
+        self.park(id);
+    }
+
     /// Takes a head out of the list of inactive ones, if it is there (`find_get_stripe`).
     fn hold(&mut self, id: u32) {
         match self.heads[id as usize].place {

@@ -616,7 +616,7 @@ impl Machine {
         let opens_file = options.opens_file;
         let mut engine = Engine::new(target, queues, capacity, rules, cache, workload, options)?;
         if let Some(file) = self.new_file(workload)? {
-            engine.make_file(file, opens_file);
+            engine.make_file(file, opens_file)?;
         }
         Ok(engine)
     }
