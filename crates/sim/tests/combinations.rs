@@ -363,12 +363,38 @@ fn loads() -> impl Strategy<Value = String> {
         })
 }
 
+/// The same through the page cache, on a file that they make.
+fn growing_loads() -> impl Strategy<Value = String> {
+    loads().prop_map(|text| {
+        let mut parts = text.split("[[stream]]\n");
+        let head = parts.next().unwrap_or_default().to_owned();
+        parts.fold(
+            head + "[[files]]\nfilesize = '8MiB'\nfill = false\n",
+            |text, stream| {
+                let buffered = if stream.contains("direct = false") {
+                    ""
+                } else {
+                    "direct = false\n"
+                };
+                text + "[[stream]]\n" + stream + buffered
+            },
+        )
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_machine_comes_to_a_standstill(machine_text in machines(), load in loads(), one_call_each in any::<bool>()) {
         let options = SimOptions { one_call_each, ..SimOptions::default() };
+        let figures = simulate(&machine(&machine_text), &workload(&load), options);
+        prop_assert!(figures.is_ok(), "{}\n{machine_text}\n{load}", figures.unwrap_err());
+    }
+
+    #[test]
+    fn no_file_that_grows_comes_to_a_standstill(machine_text in machines(), load in growing_loads(), opens_file in any::<bool>()) {
+        let options = SimOptions { opens_file, ..SimOptions::default() };
         let figures = simulate(&machine(&machine_text), &workload(&load), options);
         prop_assert!(figures.is_ok(), "{}\n{machine_text}\n{load}", figures.unwrap_err());
     }

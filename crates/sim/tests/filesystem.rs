@@ -159,6 +159,8 @@ fn write_ns(bytes: u64) -> u64 {
     100_000 + bytes * 5
 }
 const FLUSH_NS: u64 = 100_000;
+/// Logs are in the middle of 4 GiB; files begin far before that.
+const LOG: u64 = 1800 * MIB;
 
 #[test]
 fn an_fsync_commits_what_has_changed_once_a_tick() {
@@ -168,7 +170,7 @@ fn an_fsync_commits_what_has_changed_once_a_tick() {
         let (latencies, commands) = synced(&tables, "fsync_every = 1");
         let log: Vec<_> = commands
             .iter()
-            .filter(|(_, first, _)| (2048 * MIB..2200 * MIB).contains(first))
+            .filter(|(_, first, _)| *first >= LOG)
             .collect();
         let whole_ns = write_ns(record) + commit.map_or(0, write_ns) + 2 * FLUSH_NS;
         assert_eq!(latencies, [FLUSH_NS, whole_ns, 40], "{kind}");
@@ -209,7 +211,7 @@ fn those_who_sync_while_a_commit_is_under_way_share_the_next() {
     assert_eq!(figures.run.streams[0].fsync.as_ref().unwrap().requests, 64);
     let commits = commands
         .iter()
-        .filter(|(_, first, _)| *first >= 2048 * MIB)
+        .filter(|(_, first, _)| *first >= LOG)
         .count()
         / 2;
     assert!(commits < 20, "{commits} commits for 64 fsyncs");
@@ -230,4 +232,86 @@ fn the_record_of_xfs_is_a_stripe_unit_long() {
         32 * KIB,
         "mkfs.xfs takes no longer ones"
     );
+}
+
+/// A file that the load makes, from its first byte on.
+fn growing(size: &str, requests: u32, sync: &str) -> String {
+    format!(
+        "seconds = 'none'\nrequests = {requests}\n[[files]]\nfilesize = '64MiB'\nfill = false\n[[stream]]\n\
+         name = 'log'\npattern = 'sequential'\nwrite_fraction = 1\ndirect = false\nsize = {size}\n{sync}\n"
+    )
+}
+
+#[test]
+fn each_append_with_a_sync_writes_the_log() {
+    for sync in ["fsync_every = 1", "fdatasync_every = 1"] {
+        for (kind, creation, plain, extent, commit) in [
+            ("ext4", 7 * 4 * KIB, 8 * KIB, 16 * KIB, Some(4 * KIB)),
+            ("xfs", 2560, KIB, 1536, None),
+        ] {
+            let tables = format!("[filesystem]\ntype = '{kind}'\n");
+            let (_, commands) = traced(&on(1, &tables), &growing("512", 24, sync));
+            let log: Vec<u64> = commands
+                .iter()
+                .filter(|of| of.1 >= LOG)
+                .map(|of| of.2)
+                .collect();
+            // The journal's superblock before the first transaction; a new block for each eighth append.
+            let head = (kind == "ext4").then_some(4 * KIB);
+            let record = |at: u32| match at {
+                0 => creation,
+                8 | 16 => extent,
+                _ => plain,
+            };
+            let expected: Vec<u64> = head
+                .into_iter()
+                .chain((0..24).flat_map(|at| std::iter::once(record(at)).chain(commit)))
+                .collect();
+            assert_eq!(log, expected, "{kind}, {sync}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_read_beyond_the_end_of_a_file_that_grows() {
+    for kind in ["ext4", "xfs"] {
+        let tables = format!("[filesystem]\ntype = '{kind}'\n");
+        let (figures, _) = traced(&on(1, &tables), &growing("512", 100, "end_fsync = true"));
+        assert_eq!(figures.drives[0].reads, 0, "{kind}");
+        assert_eq!(figures.drives[0].read_bytes, 0, "{kind}");
+    }
+}
+
+#[test]
+fn a_stream_into_a_new_file_of_ext4_goes_in_pieces_of_8_mib() {
+    let load = growing("'1MiB'", 64, "end_fsync = true");
+    let (_, commands) = traced(&on(1, "[filesystem]\ntype = 'ext4'\n"), &load);
+    let is_data = |of: &&Command| of.2 > 0 && of.1 < LOG;
+    let data: Vec<_> = commands.iter().filter(is_data).collect();
+    let piece = 8 * MIB;
+    let first = 34816 * 4096;
+    assert_eq!(data[0].1, first);
+    assert!(
+        data.iter()
+            .all(|of| (of.1 - first) / piece == (of.1 + of.2 - 1 - first) / piece),
+        "{data:?}"
+    );
+    assert_eq!(data.iter().map(|of| of.2).sum::<u64>(), 64 * MIB);
+}
+
+#[test]
+fn parity_writes_a_forced_record_block_by_block() {
+    let array = "[array]\nlevel = 'raid5'\nchunk = '512KiB'\n[filesystem]\ntype = 'xfs'\n";
+    let sizes = |tables: &str, count: u64| {
+        let (_, commands) = traced(&on(count, tables), &growing("4096", 1, "fsync_every = 1"));
+        let log = commands.iter().filter(|of| of.1 >= LOG / count);
+        log.map(|of| of.2).collect::<Vec<_>>()
+    };
+    let parity = sizes(array, 4);
+    assert!(
+        parity.len() >= 16 && parity.iter().all(|bytes| *bytes == 4 * KIB),
+        "{parity:?}"
+    );
+    let stripes = "[array]\nlevel = 'raid0'\nchunk = '512KiB'\n[filesystem]\ntype = 'xfs'\n";
+    assert_eq!(sizes(stripes, 4), [32 * KIB]);
 }

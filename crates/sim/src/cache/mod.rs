@@ -348,7 +348,9 @@ impl PageCache {
     pub(crate) fn take_dirty(&mut self, from: u64, to: u64, most: u64) -> Option<(u64, u64)> {
         let first = self.pages.first_dirty(from, to)?;
         let piece = self.setup.piece;
-        let most = most.min(self.setup.longest_write).min(piece - first % piece);
+        let most = most
+            .min(self.setup.longest_write)
+            .min(piece - first % piece);
         let found = self.pages.take_dirty(first, to, most);
         if self.pages.dirty == 0 {
             self.writes_all = false;

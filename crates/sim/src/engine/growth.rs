@@ -58,8 +58,11 @@ impl Growth {
     /// has no place gets one.
     pub(crate) fn send(&mut self, first: u64, pages: u64) -> (u64, u64) {
         let block = self.file.block;
-        let begin = (first * PAGE).max((self.dirty_from / block * block).min(first * PAGE + PAGE - block));
-        let end = ((first + pages) * PAGE).min(self.end.next_multiple_of(block)).max(begin + block);
+        let begin =
+            (first * PAGE).max((self.dirty_from / block * block).min(first * PAGE + PAGE - block));
+        let end = ((first + pages) * PAGE)
+            .min(self.end.next_multiple_of(block))
+            .max(begin + block);
         if self.dirty_from < end {
             self.dirty_from = if end >= self.end { u64::MAX } else { end };
         }
@@ -81,7 +84,9 @@ impl Growth {
 
     /// Place of a byte on the array or drive.
     pub(crate) fn place(&self, offset: u64) -> u64 {
-        let behind = self.extents.partition_point(|extent| extent.offset <= offset);
+        let behind = self
+            .extents
+            .partition_point(|extent| extent.offset <= offset);
         let of = self.extents[behind.max(1) - 1];
         of.first + (offset - of.offset)
     }
@@ -91,7 +96,10 @@ impl Growth {
         if self.placed == 0 && self.end < self.file.small {
             self.extents.clone_from(&self.file.little);
         }
-        let next = self.extents.iter().find(|extent| extent.offset > page * PAGE);
+        let next = self
+            .extents
+            .iter()
+            .find(|extent| extent.offset > page * PAGE);
         next.map_or(u64::MAX, |extent| extent.offset.div_ceil(PAGE) - page)
     }
 
@@ -115,7 +123,8 @@ impl Growth {
                 let of_creation = if is_created { creation } else { 0 };
                 let of_extents = allocated.map_or(0, |(low, high)| {
                     let (low, high) = ((low - origin) / group, (high - origin) / group);
-                    let descriptors = high / groups_of_descriptors - low / groups_of_descriptors + 1;
+                    let descriptors =
+                        high / groups_of_descriptors - low / groups_of_descriptors + 1;
                     high - low + 1 + descriptors
                 });
                 plain + (of_creation + of_extents) * self.file.block

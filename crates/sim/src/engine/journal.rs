@@ -312,6 +312,11 @@ impl Journal {
         self.opening = parts.map(<[_]>::to_vec).collect();
     }
 
+    /// The worker waits until the test file is open.
+    pub(super) fn is_opened_for(&self, worker: u32) -> bool {
+        self.openers.contains(&worker)
+    }
+
     /// The file system is new: nothing but what mkfs writes is in its log.
     pub(super) fn is_new(&mut self) {
         if let Some(commits) = self.commits() {

@@ -1266,6 +1266,10 @@ impl Engine {
     /// Gives each free slot of a worker a request that is due, and hands them over.
     #[inline]
     fn fill(&mut self, worker: usize) -> Result<(), SimError> {
+        let is_opening = |journal: &Journal| journal.is_opened_for(worker as u32);
+        if self.journal.as_deref().is_some_and(is_opening) {
+            return Ok(());
+        }
         let most = if self.one_call_each { 1 } else { usize::MAX };
         loop {
             let of = &mut self.load.workers[worker];
@@ -1464,12 +1468,13 @@ impl Engine {
     }
 
     fn spend(&mut self, ns: u64) -> Result<(), SimError> {
-        let mut ns = ns;
-        if let Some(turns) = &self.turns
-            && turns.is_ticked(self.now_ns, self.now_ns + ns)
-        {
-            ns += self.rules.reading_ns;
-        }
+        let until_ns = self.now_ns + ns;
+        let is_ticked = match (&self.turns, &self.fair) {
+            (Some(turns), _) => turns.is_ticked(self.now_ns, until_ns),
+            (None, Some(fair)) => fair.is_ticked(self.now_ns, until_ns),
+            (None, None) => false,
+        };
+        let ns = ns + u64::from(is_ticked) * self.rules.reading_ns;
         let until_ns = self.now_ns + ns;
         for at in 0..self.touched.len() {
             self.note_events(self.touched[at] as usize);
@@ -1661,7 +1666,10 @@ impl Engine {
                 false => GROWN_BY_EXT4,
             });
         }
-        let written = self.journal.as_deref_mut().and_then(Journal::written_by_mount);
+        let written = self
+            .journal
+            .as_deref_mut()
+            .and_then(Journal::written_by_mount);
         if let (Some((first, bytes)), Target::Array(fabric)) = (written, &mut self.target) {
             fabric.keep_rows(first, bytes)?;
         }

@@ -202,7 +202,11 @@ impl FileSystem {
         let kind = table
             .take_choice("type", &kinds)?
             .ok_or_else(|| table.missing("type"))?;
-        let (mut mkfs, stripe_unit, stripe_width) = read_geometry(&mut table, kind)?;
+        let Stripes {
+            mut mkfs,
+            stripe_unit,
+            stripe_width,
+        } = read_stripes(&mut table, kind)?;
         if let Some(value) = table.take("mkfs") {
             for word in value.list()? {
                 mkfs.push(plain(word.text()?).map_err(|what| word.error(what))?);
@@ -225,12 +229,15 @@ impl FileSystem {
     }
 }
 
-/// `su` and `sw` of XFS; `stride` and `stripe_width` of ext4, sizes here and blocks in mkfs: mkfs's arguments, `su`, and a full
-/// stripe.
-fn read_geometry(
-    table: &mut Table,
-    kind: &str,
-) -> Result<(Vec<String>, Option<u64>, Option<u64>), ConfigError> {
+/// The geometry that a machine file gives: mkfs's arguments, and what they say.
+struct Stripes {
+    mkfs: Vec<String>,
+    stripe_unit: Option<u64>,
+    stripe_width: Option<u64>,
+}
+
+/// `su` and `sw` of XFS; `stride` and `stripe_width` of ext4, sizes here and blocks in mkfs.
+fn read_stripes(table: &mut Table, kind: &str) -> Result<Stripes, ConfigError> {
     let (su, sw) = (table.take("su"), table.take("sw"));
     let (stride, width) = (table.take("stride"), table.take("stripe_width"));
     for (value, name) in [
@@ -277,7 +284,11 @@ fn read_geometry(
     if !extended.is_empty() {
         words.extend(["-E".to_owned(), extended.join(",")]);
     }
-    Ok((words, stripe_unit, stripe_width))
+    Ok(Stripes {
+        mkfs: words,
+        stripe_unit,
+        stripe_width,
+    })
 }
 
 /// The words become part of a command: other devices and files are not theirs to name.
