@@ -249,6 +249,8 @@ pub(crate) struct Engine {
     md_runs: bool,
     /// Which thread has the processor, if reading the clock takes time and md has a thread for rows.
     fair: Option<Fair>,
+    /// md's thread has lost the processor, with requests under its plug.
+    md_has_plug: bool,
     /// The same between the load's threads.
     turns: Option<Turns>,
     /// Absent if there are always enough of them.
@@ -377,6 +379,7 @@ impl Engine {
             md_runs: false,
             turns: (!has_parity && rules.reading_ns > 0 && rules.kernel.runs_first_threads_last())
                 .then(|| Turns::new(load.workers.len(), ticks.first_ns())),
+            md_has_plug: false,
             fair: (has_parity && rules.reading_ns > 0).then(|| Fair::new(ticks.first_ns())),
             io_threads: (rules.kernel.multi_queue()
                 && rules.reading_ns > 0
@@ -610,6 +613,7 @@ impl Engine {
             && !self.rebuild_awake
             && !self.unit_ended
             && !(self.has_parity && (!self.returned.is_empty() || self.has_rows_to_do()))
+            && !self.md_has_plug
     }
 
     /// The load sees the rows that the stripe cache has finished; threads whose last row has got a head go on.
@@ -1111,7 +1115,10 @@ impl Engine {
         self.place_rows()?;
         self.release_rows();
         if self.md_waits_for_processor() {
-            return self.finish_plug();
+            return match self.md_has_plug {
+                true => Ok(()),
+                false => self.finish_plug(),
+            };
         }
         self.run_md(false)
     }
@@ -1170,11 +1177,16 @@ impl Engine {
             }
             fair.switch(Who::Md);
         }
-        self.handle_rows(yields)?;
+        let is_done = self.handle_rows(yields)?;
         self.md_runs = false;
-        self.finish_plug()?;
+        self.md_has_plug = !is_done;
+        if is_done {
+            self.finish_plug()?;
+        }
         if let Some(fair) = &mut self.fair {
-            fair.sleep(Who::Md);
+            if is_done {
+                fair.sleep(Who::Md);
+            }
             fair.switch(Who::Load);
         }
         Ok(())
@@ -2103,19 +2115,20 @@ impl Engine {
         self.part_done(slot)
     }
 
-    /// md's thread: what the rows in its list need.
+    /// md's thread: what the rows in its list need. False if it has lost the processor before its end, to the load's thread from
+    /// which it had taken it: at a tick.
     #[inline]
-    fn handle_rows(&mut self, yields: bool) -> Result<(), SimError> {
-        if self.has_parity || !self.awake.is_empty() {
-            self.handle_rows_of_stripes(yields)?;
+    fn handle_rows(&mut self, yields: bool) -> Result<bool, SimError> {
+        match self.has_parity || !self.awake.is_empty() {
+            true => self.handle_rows_of_stripes(yields),
+            false => Ok(true),
         }
-        Ok(())
     }
 
-    fn handle_rows_of_stripes(&mut self, yields: bool) -> Result<(), SimError> {
+    fn handle_rows_of_stripes(&mut self, yields: bool) -> Result<bool, SimError> {
         loop {
             if self.is_rebuilding && self.has_rows() && self.md_thread_is_noting()? {
-                return Ok(());
+                return Ok(true);
             }
             if !self.begin_round() {
                 break;
@@ -2127,6 +2140,9 @@ impl Engine {
                 self.let_others_go_on()?;
             }
             self.end_round();
+            if !yields && self.fair.as_mut().is_some_and(Fair::gives_way) {
+                return Ok(false);
+            }
         }
         if let Target::Array(fabric) = &mut self.target
             && let Some(stripes) = &mut fabric.stripes
@@ -2134,7 +2150,7 @@ impl Engine {
         {
             self.load.alarm(self.now_ns + PLUG_NS, Alarm::Plug);
         }
-        Ok(())
+        Ok(true)
     }
 
     fn stripes(&mut self) -> Option<&mut Stripes> {

@@ -24,8 +24,11 @@ _MARKED_AFTER_TICK_NS = {"": 1_415_327, "stripe cache": 1_724_831, "1 removed": 
 """From a timer tick to the begin of the measurement, read off the lab, whose ticks come at multiples of 4 ms: what was
 done with the array before moves it.
 """
-_LOAD_BEGINS_NS, _DD_BEGINS_NS = 5_840, 28_100
-"""From the begin of the measurement to the load's first request, read off the lab."""
+_DD_BEGINS_NS = 25_280
+_LOADS_BEGIN_NS = {1: 3_280, 2: 5_816}
+"""From the begin of the measurement to that of dd, and of so many loads, read off the lab: what they read of the clock before
+their first request comes on top of it.
+"""
 _ELEVATORS_MARKED_AFTER_TICK_NS = {
     ("single", False): 690_213,
     ("single", True): 699_173,
@@ -33,7 +36,6 @@ _ELEVATORS_MARKED_AFTER_TICK_NS = {
     ("raid10n2", True): 1_429_407,
 }
 """The same where elevators were measured: alone or on an array, and whether the loads are of `LATER`."""
-_LOADS_BEGIN_NS = {1: 3_280, 2: 5_816}
 _SECOND_STARTS_NS = 1_256
 """Time that the shell's other process takes before its first request, when the first one sleeps."""
 _REBUILDS_MARKED_AFTER_TICK_NS = {"raid1": 2_990_500, "": 7_203_800}
@@ -154,7 +156,7 @@ def _first_tick_ns(case: Case) -> int:
     done = "stripe cache" if case.stripe_cache != STRIPES else ""
     before = f"{case.degraded} removed" if case.degraded else done
     of_dd = any(load.is_buffered for load in case.loads)
-    return TICK_NS - _MARKED_AFTER_TICK_NS[before] - (_DD_BEGINS_NS if of_dd else _LOAD_BEGINS_NS)
+    return TICK_NS - _MARKED_AFTER_TICK_NS[before] - (_DD_BEGINS_NS if of_dd else _LOADS_BEGIN_NS[1])
 
 
 def machine_text(case: Case) -> str:
