@@ -795,7 +795,11 @@ impl Engine {
                     _ => u64::from(bios == 0),
                 };
                 let cut = u64::from(at < end) * Readings::CUT;
-                self.read_clock(begun * Readings::BIO + cut)?;
+                let first = match plugged && begun > 1 {
+                    true => self.send_first_of_batch(queue, &chain)?,
+                    false => 0,
+                };
+                self.read_clock((begun * Readings::BIO + cut).saturating_sub(first))?;
             }
             bios += 1;
             if let Some(sender) = self.asleep_sender(&chain) {
@@ -813,6 +817,19 @@ impl Engine {
             }
         }
         Ok(bios)
+    }
+
+    /// The first bio of a batch of rows finds no room under the plug, which is emptied before the others follow: the readings of
+    /// the clock for that.
+    fn send_first_of_batch(&mut self, queue: usize, chain: &Chain) -> Result<u64, SimError> {
+        let most = self.longest(queue, chain.request.discard, chain.request.fua);
+        if !self.plug.is_full() || self.plug.has_place(queue as u32, chain, most) {
+            return Ok(0);
+        }
+        let readings = Readings::BIO + Readings::REQUEST;
+        self.read_clock(readings)?;
+        self.empty_plug()?;
+        Ok(readings)
     }
 
     /// Blocks of a request. The longest discard is far longer than any other; what the stripe cache writes with REQ_FUA goes

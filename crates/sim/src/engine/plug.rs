@@ -27,27 +27,37 @@ impl Plug {
         most: u32,
         bios: &mut Slab<Bio>,
     ) -> bool {
+        if !self.has_place(queue, &bio, most) {
+            return false;
+        }
         let mut newest_first = self.entries.iter_mut().rev();
         let Some((_, kept)) = newest_first.find(|(of, _)| *of == queue) else {
             return false;
         };
-        let fits = kept.request.write == bio.request.write
-            && kept.request.sync == bio.request.sync
-            && !kept.request.stays_alone()
-            && !bio.request.stays_alone()
-            && kept.request.blocks + bio.request.blocks <= most;
-        if fits && kept.request.end() == bio.request.lbn {
+        if kept.request.end() == bio.request.lbn {
             bios.get_mut(kept.last).next = bio.first;
             kept.last = bio.last;
-        } else if fits && bio.request.end() == kept.request.lbn {
+        } else {
             bios.get_mut(bio.last).next = kept.first;
             kept.first = bio.first;
             kept.request.lbn = bio.request.lbn;
-        } else {
-            return false;
         }
         kept.request.blocks += bio.request.blocks;
         true
+    }
+
+    /// True if the bio may become part of the newest request of its queue, at its end or its begin.
+    pub(crate) fn has_place(&self, queue: u32, bio: &Chain, most: u32) -> bool {
+        let mut newest_first = self.entries.iter().rev();
+        let Some((_, kept)) = newest_first.find(|(of, _)| *of == queue) else {
+            return false;
+        };
+        kept.request.write == bio.request.write
+            && kept.request.sync == bio.request.sync
+            && !kept.request.stays_alone()
+            && !bio.request.stays_alone()
+            && kept.request.blocks + bio.request.blocks <= most
+            && (kept.request.end() == bio.request.lbn || bio.request.end() == kept.request.lbn)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
