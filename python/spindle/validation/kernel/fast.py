@@ -26,8 +26,8 @@ done with the array before moves it.
 """
 _DD_BEGINS_NS = 25_280
 _LOADS_BEGIN_NS = {1: 3_280, 2: 5_816}
-"""From the begin of the measurement to that of dd, and of so many loads, read off the lab: what they read of the clock before
-their first request comes on top of it.
+"""From the begin of the measurement to that of dd, and of so many loads, read off the lab: what they read of the clock
+before their first request comes on top of it.
 """
 _ELEVATORS_MARKED_AFTER_TICK_NS = {
     ("single", False): 690_213,

@@ -48,7 +48,7 @@ pub(crate) struct Extent {
     pub(crate) first: u64,
 }
 
-/// What changes of a file's size and extents add to the log.
+/// The log's part for changes of a file's size and extents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Logged {
     /// Blocks: those of the creation, a bitmap for each group of so many bytes from `origin` on with new extents, and the
@@ -66,7 +66,7 @@ pub(crate) enum Logged {
 /// A file that the load makes, and that grows as it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewFile {
-    /// What is read to make it and to find room, one step after another: first byte and bytes.
+    /// Reads that make it and find room, one step after another: first byte and bytes.
     pub(crate) reads: Vec<Vec<(u64, u64)>>,
     /// Bytes of a block.
     pub(crate) block: u64,
