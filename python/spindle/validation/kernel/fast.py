@@ -13,7 +13,7 @@ from spindle.result.figures import Stream
 from spindle.run.simulate import SimulatedRun, read_figures
 from spindle.validation.kernel.cases import ELEVATORS, Case, Load
 from spindle.validation.kernel.runner import CaseFigures, LoadFigures, MemberFigures, NotModelled
-from spindle.validation.kernel.steps import CHECK, CLOCK_READING_NS, DRIVES, LATER, REBUILT, STRIPES, SYNCS
+from spindle.validation.kernel.steps import CHECK, CLOCK_READING_NS, DRIVES, REBUILT, STRIPES, SYNCS
 from spindle.validation.kernel.trace import Request, member_figures
 
 PIECE_S = 1.0
@@ -30,12 +30,12 @@ _LOADS_BEGIN_NS = {1: 3_280, 2: 5_816}
 before their first request comes on top of it.
 """
 _ELEVATORS_MARKED_AFTER_TICK_NS = {
-    ("single", False): 690_213,
-    ("single", True): 699_173,
-    ("raid10n2", False): 1_420_447,
-    ("raid10n2", True): 1_429_407,
+    ("single", 1): 690_213,
+    ("single", 2): 697_125,
+    ("raid10n2", 1): 1_420_447,
+    ("raid10n2", 2): 1_427_103,
 }
-"""The same where elevators were measured: alone or on an array, and whether the loads are of `LATER`."""
+"""The same as the first where elevators were measured, by level and number of loads."""
 _SECOND_STARTS_NS = 1_256
 """Time that the shell's other process takes before its first request, when the first one sleeps."""
 _REBUILDS_MARKED_AFTER_TICK_NS = {"raid1": 2_990_500, "": 7_203_800}
@@ -151,7 +151,7 @@ def _load(load: Load, stream: Stream) -> LoadFigures:
 def _first_tick_ns(case: Case) -> int:
     """Time of the first timer tick after the begin of the load: it decides when a thread pays for the processor."""
     if case.table == ELEVATORS and not case.loads[0].is_buffered:
-        marked_ns = _ELEVATORS_MARKED_AFTER_TICK_NS[case.level, case.operation in LATER]
+        marked_ns = _ELEVATORS_MARKED_AFTER_TICK_NS[case.level, len(case.loads)]
         return TICK_NS - marked_ns - _LOADS_BEGIN_NS[len(case.loads)]
     done = "stripe cache" if case.stripe_cache != STRIPES else ""
     before = f"{case.degraded} removed" if case.degraded else done

@@ -40,7 +40,6 @@ _PRINTED = (
 )
 """Attributes that were printed before each measurement, each by a process: they move its begin."""
 MIXES = ("mix", "mixw")
-LATER = (*MIXES, "prio")
 _DEFAULT_LIMIT_KIB = 200_000
 CHECK = "check"
 _REBUILDS_KIB = {"rebuild": _DEFAULT_LIMIT_KIB, "rebuild-limit20000": 20_000}
@@ -48,10 +47,10 @@ SYNCS = {**_REBUILDS_KIB, CHECK: _DEFAULT_LIMIT_KIB}
 """Operation of md -> its highest speed, KiB/s."""
 CLOCK_READING_NS = 256
 """A reading of the clock took so long: User Mode Linux was unchanged."""
-_READINGS, _READINGS_RAID1, _READINGS_LATER = 16, 15, 51
-"""Readings of the clock before the measurement; the last for loads of `LATER`. Its place in a timer
-tick decides which request a tick delays, and between threads that race. The numbers are fitted: with them digests of
-measured traces are met.
+_READINGS = {1: {"raid1": 15, "": 16}, 2: {"single": 43, "": 42}}
+"""Readings of the clock before the measurement, by the number of loads and the level. Its place in a timer tick decides
+which request a tick delays, and between threads that race. The numbers are fitted: with them digests of measured traces
+are met.
 """
 
 
@@ -114,9 +113,8 @@ def _is_searched() -> bool:
 
 
 def _readings(case: Case) -> int:
-    if case.operation in LATER:
-        return _READINGS_LATER
-    return _READINGS_RAID1 if case.level == "raid1" else _READINGS
+    of_loads = _READINGS[max(len(case.loads), 1)]
+    return of_loads.get(case.level, of_loads[""])
 
 
 def _device(case: Case) -> str:
