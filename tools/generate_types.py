@@ -156,7 +156,7 @@ MODULES = {
     ),
     "python/spindle/lab/setup.py": Module(
         about="A machine as a kernel takes it, as the core writes it. Sizes are bytes unless a name says otherwise.",
-        sources=("crates/sim/src/machine/filesystem.rs", "crates/lab/src/setup.rs"),
+        sources=("crates/sim/src/machine/filesystem/mod.rs", "crates/lab/src/setup.rs"),
         roots=("KernelSetup",),
     ),
 }
