@@ -315,3 +315,15 @@ fn parity_writes_a_forced_record_block_by_block() {
     let stripes = "[array]\nlevel = 'raid0'\nchunk = '512KiB'\n[filesystem]\ntype = 'xfs'\n";
     assert_eq!(sizes(stripes, 4), [32 * KIB]);
 }
+
+#[test]
+fn a_new_file_that_fills_its_volume_stays_within_it() {
+    for kind in ["ext4", "xfs"] {
+        let text = format!(
+            "[filesystem]\ntype = '{kind}'\nsize = '500MiB'\n[[drive]]\nservice = '1ms'\ncapacity = '600MiB'\n"
+        );
+        let load = growing("'1MiB'", 500, "end_fsync = true").replace("'64MiB'", "'500MiB'");
+        let (_, commands) = traced(&machine(&text), &load);
+        assert!(commands.iter().all(|of| of.1 + of.2 <= 600 * MIB), "{kind}");
+    }
+}

@@ -180,12 +180,12 @@ impl Fair {
         }
     }
 
-    /// The current thread has had the processor from one time to another.
     /// See `Turns::is_ticked`.
     pub(crate) fn is_ticked(&self, from_ns: u64, until_ns: u64) -> bool {
         self.turns.is_ticked(from_ns, until_ns)
     }
 
+    /// The current thread has had the processor from one time to another.
     pub(crate) fn spent(&mut self, from_ns: u64, until_ns: u64) {
         self.turns.wake(self.current as usize);
         self.turns.spent(from_ns, until_ns);

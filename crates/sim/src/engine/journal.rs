@@ -318,7 +318,7 @@ impl Journal {
     }
 
     /// The file system is new: nothing but what mkfs writes is in its log.
-    pub(super) fn is_new(&mut self) {
+    pub(super) fn begin_empty(&mut self) {
         if let Some(commits) = self.commits() {
             commits.is_empty = true;
         }

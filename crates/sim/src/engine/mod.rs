@@ -1676,7 +1676,7 @@ impl Engine {
     /// The load makes its file, and `opens` it itself.
     pub(crate) fn make_file(&mut self, file: NewFile, opens: bool) -> Result<(), SimError> {
         if let Some(journal) = &mut self.journal {
-            journal.is_new();
+            journal.begin_empty();
             if opens {
                 journal.opens_with(&file.reads);
             }

@@ -56,7 +56,7 @@ impl Ext4 {
     /// `stripe`: bytes of a full stripe, 0 if there is none.
     pub(super) fn new(bytes: u64, stripe: u64) -> Ext4 {
         let block = if bytes < SMALL { 1024 } else { 4096 };
-        let blocks = bytes / block;
+        let blocks = (bytes / block).max(2);
         let first = u64::from(block == 1024);
         let of_group = 8 * block;
         let groups = (blocks - first).div_ceil(of_group).max(1);
@@ -129,7 +129,7 @@ impl Ext4 {
 
     /// Tables that have room in the first group, and the block after them: the root folder.
     fn tables(&self) -> (u64, u64) {
-        let room = (self.start(1) - self.inode_table()) / self.inodes.max(1);
+        let room = self.start(1).saturating_sub(self.inode_table()) / self.inodes.max(1);
         let whole = room.min(self.groups.min(FLEX));
         (whole, self.inode_table() + whole * self.inodes)
     }
@@ -168,7 +168,7 @@ impl Ext4 {
     /// Free blocks of a group before the journal is made, all behind what is there.
     fn free(&self, group: u64) -> u64 {
         let end = self.start(group + 1).min(self.blocks);
-        (end - self.start(group)).saturating_sub(self.taken(group))
+        end.saturating_sub(self.start(group) + self.taken(group))
     }
 
     /// Group 1 has a table of the first groups for which the first one has no room.

@@ -136,14 +136,21 @@ impl FileSystem {
         self.is_xfs().then_some((geometry.start + first, bytes))
     }
 
-    /// A file that the load makes; `None` if its place is not known. `size`: the file's at the end. `first`: bytes that are
-    /// written when it gets its first room.
+    /// A file that the load makes; `None` if its place is not known: it has no room behind the first one that it gets.
+    /// `size`: the file's at the end. `first`: bytes that are written when it gets its first room.
     pub(super) fn new_file(&self, geometry: Geometry, size: u64, first: u64) -> Option<NewFile> {
-        match self.kind {
-            "ext4" => Some(self.ext4(geometry).new_file(geometry.start, size, first)),
-            "xfs" => Some(self.xfs(geometry).new_file(geometry.start, size)),
-            _ => None,
-        }
+        let file = match self.kind {
+            "ext4" => self.ext4(geometry).new_file(geometry.start, size, first),
+            "xfs" => self.xfs(geometry).new_file(geometry.start, size),
+            _ => return None,
+        };
+        let end = geometry.start + geometry.bytes;
+        let fits = |extents: &[Extent]| {
+            extents
+                .iter()
+                .all(|of| of.first + size.saturating_sub(of.offset) <= end)
+        };
+        (fits(&file.little) && fits(&file.at_once)).then_some(file)
     }
 
     fn ext4(&self, geometry: Geometry) -> Ext4 {
