@@ -79,6 +79,8 @@ pub(crate) struct PageSync {
     pub(crate) from: u64,
     pub(crate) to: u64,
     pub(crate) next: u64,
+    /// Pages that have been sent.
+    pub(crate) sent: u64,
     /// Pages were written again while their last write was under way: it goes through the file once more.
     pub(crate) repeats: bool,
     /// All pages are issued: the writes it waits for, those before this one.
@@ -94,6 +96,7 @@ impl PageSync {
             from,
             to,
             next: from,
+            sent: 0,
             repeats: false,
             until: None,
             is_done: false,

@@ -5,6 +5,7 @@
 
 use spindle_workload::{Op, Request};
 
+use super::fair::Fair;
 use super::load::{Alarm, Slot, Stage};
 use super::{Engine, Issuer, Target};
 use crate::cache::{PAGE, PageCache, PageIo, PageState, PageSync, ReadAheadRule, Window, pages_of};
@@ -12,6 +13,8 @@ use crate::error::SimError;
 
 /// Pages whose block numbers are in one block (4 KiB of 32-bit numbers, `EXT2_ADDR_PER_BLOCK`).
 const MAPPED: u64 = 1024;
+/// Pages that a writer of a device looks up at a time (`PAGEVEC_SIZE`).
+const PAGES_OF_BATCH: u64 = 15;
 
 impl Engine {
     /// Begins a request through the page cache.
@@ -564,6 +567,7 @@ impl Engine {
                 break;
             };
             cache.cursor = first + pages;
+            let before = cache.round;
             cache.round += pages;
             let is_over = cache.round >= most;
             if is_over {
@@ -574,6 +578,7 @@ impl Engine {
                 ..PageIo::default()
             };
             self.start_io(0, Op::Write, first, pages, io)?;
+            self.looks_for_others(before, pages)?;
             if is_over {
                 self.unplug()?;
             }
@@ -650,8 +655,11 @@ impl Engine {
             }
             match cache.take_dirty(sync.next, sync.to, u64::MAX) {
                 Some((first, pages)) => {
-                    cache.syncs[at].next = first + pages;
+                    let of = &mut cache.syncs[at];
+                    let before = of.sent;
+                    (of.next, of.sent) = (first + pages, before + pages);
                     self.start_io(worker, Op::Write, first, pages, PageIo::default())?;
+                    self.looks_for_others(before, pages)?;
                     if self.copies(Some(slot), pages) {
                         return Ok(());
                     }
@@ -664,6 +672,19 @@ impl Engine {
                 }
             }
         }
+    }
+
+    /// A thread that writes pages looks after each batch of them whether md's is to have the processor (6.1
+    /// `write_cache_pages`).
+    fn looks_for_others(&mut self, before: u64, pages: u64) -> Result<(), SimError> {
+        if before / PAGES_OF_BATCH < (before + pages) / PAGES_OF_BATCH
+            && !self.md_runs
+            && self.has_parity
+            && self.fair.as_mut().is_some_and(Fair::gives_way)
+        {
+            self.run_md(false)?;
+        }
+        Ok(())
     }
 
     fn flush_after(&mut self, slot: u32) -> Result<(), SimError> {

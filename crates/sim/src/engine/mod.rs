@@ -1737,7 +1737,8 @@ impl Engine {
                 write,
                 sync: manner.sync,
                 gives_up: self.gives_up(slot),
-                plugged: plugged || !self.one_call_each,
+                // `blkdev_write_iter` has a plug.
+                plugged: plugged || (write && !is_bare) || !self.one_call_each,
             };
             return self.issue_rows(slot, manner, offset, len);
         }

@@ -44,6 +44,8 @@ struct Head {
     is_fresh: bool,
     /// A bio of these rows has been sent (`STRIPE_IO_STARTED`).
     has_begun: bool,
+    /// md's thread has taken it with its present rows, and lets it go with them.
+    is_taken: bool,
 }
 
 /// Where a row of blocks is that may have no work.
@@ -208,6 +210,7 @@ pub(crate) struct Stripes {
     plugged: Vec<u32>,
     /// Rows that md's thread has taken, and their way afterwards.
     round: VecDeque<u32>,
+    taken: Vec<u32>,
     after: Vec<After>,
     released: VecDeque<Released>,
     /// Heads on their way to the inactive ones.
@@ -253,6 +256,7 @@ impl Stripes {
             work: Slab::with_capacity(2 * heads as usize),
             plugged: Vec::with_capacity(2 * heads as usize),
             round: VecDeque::with_capacity(ROWS_AT_ONCE),
+            taken: Vec::with_capacity(ROWS_AT_ONCE),
             after: Vec::with_capacity(ROWS_AT_ONCE),
             released: VecDeque::with_capacity(2 * heads as usize),
             free: Vec::with_capacity(2 * heads as usize),
@@ -348,6 +352,7 @@ impl Stripes {
             place: Place::Active,
             is_fresh: false,
             has_begun: false,
+            is_taken: false,
             list: self.list_of(u64::from(id)) as u8,
         });
         id
@@ -539,11 +544,32 @@ impl Stripes {
             false if may_read => self.may_read(work),
             false => {}
         }
-        if self.heads[head as usize].first == work && self.work.get(work).stage == Step::New {
-            match of.manner.plugged {
-                true => self.plug(work),
-                false => self.hand_in(work),
+        self.let_go(head, work, of.manner.plugged);
+    }
+
+    /// A thread has added its blocks to a row, and keeps it in its plug if it has one (`release_stripe_plug`). md's thread does
+    /// not see it until then, whatever its step is.
+    fn let_go(&mut self, head: u32, id: u32, plugged: bool) {
+        let first = self.heads[head as usize].first;
+        let Work {
+            stage,
+            is_member,
+            batched,
+            ..
+        } = *self.work.get(first);
+        if self.rules.has_plug {
+            if first == id && stage == Step::New {
+                self.list(id);
             }
+            return;
+        }
+        let held = match is_member || batched != NONE {
+            true => id,
+            false => first,
+        };
+        match plugged {
+            true => self.plug(held),
+            false => self.hand_in(held),
         }
     }
 
@@ -555,9 +581,7 @@ impl Stripes {
 
     /// A thread without a plug has written to the row (`raid5_release_stripe`).
     fn hand_in(&mut self, id: u32) {
-        if self.rules.has_plug {
-            self.list(id);
-        } else if !self.work.get(id).is_released {
+        if self.is_at_rest(id) && !self.work.get(id).is_released {
             self.unlist(id);
             self.work.get_mut(id).is_released = true;
             self.released.push_back(Released::Work(id));
@@ -650,12 +674,14 @@ impl Stripes {
         self.work.get_mut(id).joined = before;
     }
 
-    /// A thread has written to the row. It keeps it in its plug; until 2.6.38 md's thread gets it at once.
+    /// True if it is the first of its row, no bio of it is under way, and md's thread has not taken it.
+    fn is_at_rest(&self, id: u32) -> bool {
+        let of = self.work.get(id);
+        let head = &self.heads[of.head as usize];
+        head.first == id && of.left == 0 && !head.is_taken
+    }
+
     fn plug(&mut self, id: u32) {
-        if self.rules.has_plug {
-            self.list(id);
-            return;
-        }
         // It leaves the list of md's thread (`find_get_stripe`).
         self.unlist(id);
         let of = self.work.get_mut(id);
@@ -670,7 +696,7 @@ impl Stripes {
         for id in plugged.drain(..) {
             let of = self.work.get_mut(id);
             of.is_plugged = false;
-            if !of.is_member {
+            if !of.is_member && !of.is_released && self.is_at_rest(id) {
                 self.list(id);
             }
         }
@@ -866,6 +892,9 @@ impl Stripes {
             {
                 self.unlist(id);
                 self.round.push_back(id);
+                let head = self.work.get(id).head;
+                self.heads[head as usize].is_taken = true;
+                self.taken.push(head);
             }
             self.has_freed |= !self.free.is_empty();
             for at in 0..self.free.len() {
@@ -887,6 +916,9 @@ impl Stripes {
 
     /// The rows that md's thread has taken go to their lists, or are free.
     pub(crate) fn end_round(&mut self) {
+        for head in self.taken.drain(..) {
+            self.heads[head as usize].is_taken = false;
+        }
         for at in 0..self.after.len() {
             match self.after[at] {
                 // A thread that has written to it meanwhile has it.
@@ -899,7 +931,12 @@ impl Stripes {
                     self.unlist(id);
                     self.delay(id);
                 }
-                After::Free(head) => self.free(head),
+                // A thread that has written to the row meanwhile has let it go before.
+                After::Free(head) => match self.heads[head as usize].first {
+                    NONE => self.free(head),
+                    id if self.work.get(id).is_held() => {}
+                    id => self.list(id),
+                },
             }
         }
         self.after.clear();
@@ -1072,7 +1109,10 @@ impl Stripes {
             let cached = &mut self.heads[work.head as usize].cached;
             *cached = cached.with(&members);
         }
-        self.released.push_back(Released::Work(id));
+        let work = self.work.get_mut(id);
+        if !work.is_plugged && !std::mem::replace(&mut work.is_released, true) {
+            self.released.push_back(Released::Work(id));
+        }
     }
 
     /// A row, or a batch, is done, and its head free for others; other work on the row, if there is some.
@@ -1100,6 +1140,8 @@ impl Stripes {
                 } else {
                     self.after.push(After::Free(work.head));
                 }
+            } else if self.work.get(work.next).is_held() {
+                // Its thread lets it go later.
             } else if at == id {
                 other = work.next;
             } else {
