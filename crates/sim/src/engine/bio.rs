@@ -104,6 +104,8 @@ pub(crate) struct Chain {
     pub(crate) last: u32,
     /// All of them as one request.
     pub(crate) request: BlockRequest,
+    /// A bio for each row of blocks, the first one first: they come before no other request, as only the last would touch it.
+    pub(crate) is_batch: bool,
 }
 
 impl Chain {
@@ -113,6 +115,7 @@ impl Chain {
             first: id,
             last: id,
             request,
+            is_batch: false,
         }
     }
 }

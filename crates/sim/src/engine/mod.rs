@@ -64,7 +64,7 @@ use crate::figures::SimFigures;
 use crate::kernel::Kernel;
 use crate::machine::{Files, Log, NewFile};
 use crate::progress::Progress;
-use crate::request::{BlockRequest, Id, Origin};
+use crate::request::{BlockRequest, Id, NONE, Origin};
 
 /// Rows by which md's stripe cache grows while a file system is made and mounted: 42 to 62 and 20 to 22 on four drives of 512 MiB in
 /// the lab (`/proc/slabinfo`).
@@ -74,6 +74,8 @@ const GROWN_BY_EXT4: u32 = 21;
 const LOOK: u64 = 4096;
 /// Blocks of this many bytes.
 const BLOCK: u64 = 512;
+/// Blocks of a row of the stripe cache on one member.
+const ROW_BLOCKS: u32 = (STRIPE_BLOCK / BLOCK) as u32;
 /// Time after which a plug is pulled (`unplug_delay`, 2.6).
 const PLUG_NS: u64 = 3_000_000;
 
@@ -779,9 +781,17 @@ impl Engine {
         let (mut at, end, mut bios) = (lbn, lbn + blocks, 0);
         while at < end {
             let blocks = u64::from(most).min(end - at) as u32;
-            let bio = Bio::new(owner, issuer, at, blocks, manner);
+            let mut bio = Bio::new(owner, issuer, at, blocks, manner);
+            let is_of_rows = matches!(owner, Owner::Rows(_));
+            if is_of_rows && plugged && blocks > ROW_BLOCKS {
+                bio.request.blocks = self.part_of_batch(queue, &bio.request, most);
+            }
+            let blocks = bio.request.blocks;
             let id = self.bios.add(bio);
-            let chain = Chain::of(id, bio.request);
+            let chain = Chain {
+                is_batch: is_of_rows && blocks > ROW_BLOCKS,
+                ..Chain::of(id, bio.request)
+            };
             if let Target::Array(fabric) = &mut self.target
                 && owner != Owner::Superblock
             {
@@ -790,11 +800,10 @@ impl Engine {
             at += u64::from(blocks);
             if self.rules.reading_ns > 0 {
                 // Rows of a batch have a bio each.
-                let begun = match owner {
-                    Owner::Rows(_) => (u64::from(blocks) * BLOCK).div_ceil(STRIPE_BLOCK),
-                    _ => u64::from(bios == 0),
+                let (begun, cut) = match is_of_rows {
+                    true => (u64::from(blocks.div_ceil(ROW_BLOCKS)), 0),
+                    false => (u64::from(bios == 0), u64::from(at < end) * Readings::CUT),
                 };
-                let cut = u64::from(at < end) * Readings::CUT;
                 let first = match plugged && begun > 1 {
                     true => self.send_first_of_batch(queue, &chain)?,
                     false => 0,
@@ -819,6 +828,15 @@ impl Engine {
         Ok(bios)
     }
 
+    /// Blocks of a batch of rows that go on together: the newest request under the plug may have room for some of them.
+    fn part_of_batch(&self, queue: usize, batch: &BlockRequest, most: u32) -> u32 {
+        let chain = Chain::of(NONE, *batch);
+        let room = self.plug.room_behind(queue as u32, &chain, most);
+        let whole_rows = room.map(|blocks| blocks - blocks % ROW_BLOCKS);
+        let some = whole_rows.filter(|blocks| (1..batch.blocks).contains(blocks));
+        some.unwrap_or(batch.blocks)
+    }
+
     /// The first bio of a batch of rows finds no room under the plug, which is emptied before the others follow: the readings of
     /// the clock for that.
     fn send_first_of_batch(&mut self, queue: usize, chain: &Chain) -> Result<u64, SimError> {
@@ -838,7 +856,7 @@ impl Engine {
     fn longest(&self, queue: usize, discard: bool, fua: bool) -> u32 {
         match (discard, fua) {
             (true, _) => u32::MAX,
-            (false, true) => (STRIPE_BLOCK / BLOCK) as u32,
+            (false, true) => ROW_BLOCKS,
             (false, false) => self.queues[queue].max_blocks(),
         }
     }

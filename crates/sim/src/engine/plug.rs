@@ -5,6 +5,7 @@
 
 use super::bio::{Bio, Chain};
 use super::slab::Slab;
+use crate::request::BlockRequest;
 
 /// `BLK_PLUG_FLUSH_SIZE`, blocks.
 const FLUSH_BLOCKS: u32 = 128 * 1024 / 512;
@@ -48,16 +49,27 @@ impl Plug {
 
     /// True if the bio may become part of the newest request of its queue, at its end or its begin.
     pub(crate) fn has_place(&self, queue: u32, bio: &Chain, most: u32) -> bool {
+        self.newest(queue, bio).is_some_and(|kept| {
+            let is_before = !bio.is_batch && bio.request.end() == kept.lbn;
+            kept.blocks + bio.request.blocks <= most && (kept.end() == bio.request.lbn || is_before)
+        })
+    }
+
+    /// Blocks for which the newest request of the queue has room at its end, if they follow it.
+    pub(crate) fn room_behind(&self, queue: u32, bio: &Chain, most: u32) -> Option<u32> {
+        let kept = self.newest(queue, bio)?;
+        (kept.end() == bio.request.lbn).then(|| most.saturating_sub(kept.blocks))
+    }
+
+    /// The newest request of the queue, if it is of the bio's kind.
+    fn newest(&self, queue: u32, bio: &Chain) -> Option<&BlockRequest> {
         let mut newest_first = self.entries.iter().rev();
-        let Some((_, kept)) = newest_first.find(|(of, _)| *of == queue) else {
-            return false;
-        };
-        kept.request.write == bio.request.write
-            && kept.request.sync == bio.request.sync
-            && !kept.request.stays_alone()
-            && !bio.request.stays_alone()
-            && kept.request.blocks + bio.request.blocks <= most
-            && (kept.request.end() == bio.request.lbn || bio.request.end() == kept.request.lbn)
+        let (_, Chain { request: kept, .. }) = newest_first.find(|(of, _)| *of == queue)?;
+        let is_alike = kept.write == bio.request.write
+            && kept.sync == bio.request.sync
+            && !kept.stays_alone()
+            && !bio.request.stays_alone();
+        is_alike.then_some(kept)
     }
 
     pub(crate) fn is_empty(&self) -> bool {

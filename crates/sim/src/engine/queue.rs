@@ -556,7 +556,7 @@ impl Queue {
             if end == bio.lbn {
                 return self.extend_back(now_ns, id, chain, bios);
             }
-            if bio.end() == first {
+            if bio.end() == first && !chain.is_batch {
                 return self.extend_front(now_ns, id, chain, bios);
             }
         }
@@ -564,6 +564,9 @@ impl Queue {
             && self.allows(now_ns, id, bio, false)
         {
             return self.extend_back(now_ns, id, chain, bios);
+        }
+        if chain.is_batch {
+            return false;
         }
         let front = self.elevator.front_merge(bio, self.requests.as_slice());
         match front.filter(|id| self.allows(now_ns, *id, bio, false)) {
