@@ -62,14 +62,10 @@ use crate::cache::{CacheSetup, PageCache};
 use crate::error::SimError;
 use crate::figures::SimFigures;
 use crate::kernel::Kernel;
-use crate::machine::{Files, Log, NewFile};
+use crate::machine::{Files, LeftInStripes, Log, NewFile};
 use crate::progress::Progress;
 use crate::request::{BlockRequest, Id, NONE, Origin};
 
-/// Rows by which md's stripe cache grows while a file system is made and mounted: 42 to 62 and 20 to 22 on four drives of 512 MiB in
-/// the lab (`/proc/slabinfo`).
-const GROWN_BY_XFS: u32 = 48;
-const GROWN_BY_EXT4: u32 = 21;
 /// Number of events between two checks for a stop.
 const LOOK: u64 = 4096;
 /// Blocks of this many bytes.
@@ -1691,8 +1687,13 @@ impl Engine {
         self.issue_admitted(slot, plugged)
     }
 
-    /// The load makes its file, and `opens` it itself.
-    pub(crate) fn make_file(&mut self, file: NewFile, opens: bool) -> Result<(), SimError> {
+    /// The load makes its file, and `opens` it itself. `left`: by mkfs and mount, in the stripe cache if there is one.
+    pub(crate) fn make_file(
+        &mut self,
+        file: NewFile,
+        opens: bool,
+        left: Option<&LeftInStripes>,
+    ) -> Result<(), SimError> {
         if let Some(journal) = &mut self.journal {
             journal.begin_empty();
             if opens {
@@ -1705,19 +1706,17 @@ impl Engine {
             cache.setup.piece = pages;
         }
         self.growth = Some(Box::new(growth));
-        if let Target::Array(fabric) = &mut self.target
-            && let Some(stripes) = &mut fabric.stripes
-        {
-            stripes.add_heads(match self.rules.is_xfs {
-                true => GROWN_BY_XFS,
-                false => GROWN_BY_EXT4,
-            });
-        }
         let written = self
             .journal
             .as_deref_mut()
             .and_then(Journal::written_by_mount);
-        if let (Some((first, bytes)), Target::Array(fabric)) = (written, &mut self.target) {
+        let (Some(left), Target::Array(fabric)) = (left, &mut self.target) else {
+            return Ok(());
+        };
+        if let Some(stripes) = &mut fabric.stripes {
+            stripes.add_heads(left.grown);
+        }
+        for (first, bytes) in left.kept.iter().copied().chain(written) {
             fabric.keep_rows(first, bytes)?;
         }
         Ok(())

@@ -30,7 +30,7 @@ use self::filesystem::Geometry;
 pub use self::catalogue::{UnknownMachine, machine_names, machine_text};
 pub use self::files::{Files, FilesKind};
 pub use self::filesystem::FileSystem;
-pub(crate) use self::filesystem::{Extent, Log, LogKind, Logged, NewFile};
+pub(crate) use self::filesystem::{Extent, LeftInStripes, Log, LogKind, Logged, NewFile};
 pub use self::ranges::PartRange;
 
 /// Bytes of a block.
@@ -516,6 +516,17 @@ impl Machine {
         }
     }
 
+    /// What making the file system leaves in the stripe cache of a parity array.
+    fn left_in_stripes(&self) -> Result<Option<LeftInStripes>, SimError> {
+        let level = self.array_config().map(|config| config.level);
+        let Some(level) = level.filter(|level| level.parities() > 0) else {
+            return Ok(None);
+        };
+        let geometry = self.geometry()?;
+        let left = |of: &FileSystem| of.left_in_stripes(geometry, level);
+        Ok(self.filesystem.as_ref().map(left))
+    }
+
     /// The volume that mkfs finds. mkfs.xfs takes no note of the stripes of a small one (xfsprogs 6.1 `calc_stripe_factors`).
     fn geometry(&self) -> Result<Geometry, SimError> {
         let bytes = self.partition_bytes()?;
@@ -548,7 +559,10 @@ impl Machine {
         if let Some(key) = self.beyond_the_model() {
             return Err(SimError::NeedsKernel { key });
         }
-        let grown = self.stripe_cache_of_written_file()?;
+        let grown = match self.new_file(workload)? {
+            Some(_) => None,
+            None => self.stripe_cache_of_written_file()?,
+        };
         self.engine_with(grown, workload, options)
     }
 
@@ -616,7 +630,8 @@ impl Machine {
         let opens_file = options.opens_file;
         let mut engine = Engine::new(target, queues, capacity, rules, cache, workload, options)?;
         if let Some(file) = self.new_file(workload)? {
-            engine.make_file(file, opens_file)?;
+            let left = self.left_in_stripes()?;
+            engine.make_file(file, opens_file, left.as_ref())?;
         }
         Ok(engine)
     }

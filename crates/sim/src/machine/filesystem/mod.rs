@@ -5,6 +5,7 @@ mod ext4;
 mod xfs;
 
 use serde::Serialize;
+use spindle_array::Level;
 use spindle_config::{ConfigError, Table};
 
 use self::ext4::Ext4;
@@ -81,6 +82,14 @@ pub(crate) struct NewFile {
     pub(crate) logged: Logged,
 }
 
+/// What mkfs and mount leave in md's stripe cache: rows by which it has grown, and stretches of the array (first byte, bytes)
+/// whose rows are in it with all their data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LeftInStripes {
+    pub(crate) grown: u32,
+    pub(crate) kept: Vec<(u64, u64)>,
+}
+
 /// A file system, made new for each run, with one test file in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileSystem {
@@ -151,6 +160,25 @@ impl FileSystem {
                 .all(|of| of.first + size.saturating_sub(of.offset) <= end)
         };
         (fits(&file.little) && fits(&file.at_once)).then_some(file)
+    }
+
+    /// What mkfs and mount leave in the stripe cache of an array of this level: read off the lab with four drives of 512 MiB
+    /// (`/proc/slabinfo`, and what the first writes of a new file read of its rows). Blocks of 4 KiB: the headers of the first
+    /// allocation group of XFS, on RAID6 the cluster of its first inodes too.
+    pub(super) fn left_in_stripes(&self, geometry: Geometry, level: Level) -> LeftInStripes {
+        let (grown, kept): (u32, &[(u64, u64)]) = match (self.is_xfs(), level) {
+            (true, Level::Raid4) => (42, &[(0, 8)]),
+            (true, Level::Raid5) => (46, &[(0, 8)]),
+            (true, _) => (62, &[(0, 6), (16, 8)]),
+            (false, Level::Raid4 | Level::Raid5) => (20, &[]),
+            (false, _) => (22, &[]),
+        };
+        let stretch =
+            |&(first, blocks): &(u64, u64)| (geometry.start + first * BLOCK, blocks * BLOCK);
+        LeftInStripes {
+            grown,
+            kept: kept.iter().map(stretch).collect(),
+        }
     }
 
     fn ext4(&self, geometry: Geometry) -> Ext4 {
