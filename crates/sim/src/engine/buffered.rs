@@ -436,6 +436,12 @@ impl Engine {
             cache.figures.write_bytes += u64::from(len);
             let number = cache.io_mut(slot).number;
             cache.end_write(number, first, end - first);
+            if let Some(growth) = &mut self.growth
+                && growth.is_converted(first)
+                && let Some(fair) = &mut self.fair
+            {
+                fair.interrupt();
+            }
         } else {
             cache.figures.read_bytes += u64::from(len);
             let PageIo {

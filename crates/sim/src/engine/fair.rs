@@ -197,6 +197,11 @@ impl Fair {
         self.turns.wake(who as usize);
     }
 
+    /// A thread of the kernel that has slept takes the processor for a moment: who has had least goes on after it.
+    pub(crate) fn interrupt(&mut self) {
+        self.turns.is_called = true;
+    }
+
     pub(crate) fn sleep(&mut self, who: Who) {
         self.turns.threads[who as usize].runs = false;
         self.turns.is_called = false;

@@ -15,6 +15,9 @@ pub(crate) struct Growth {
     /// Bytes written to, and those of them that have a place.
     end: u64,
     placed: u64,
+    /// The end of what has been sent, and writes under way of each part that is converted as one.
+    sent: u64,
+    under_way: Vec<u32>,
     /// First byte that was written to since pages were last sent.
     dirty_from: u64,
     /// Not logged: its creation, its size, and the first and last byte on the array or drive of new extents.
@@ -30,6 +33,8 @@ impl Growth {
             file,
             end: 0,
             placed: 0,
+            sent: 0,
+            under_way: Vec::new(),
             dirty_from: u64::MAX,
             is_created: true,
             is_longer: false,
@@ -69,7 +74,25 @@ impl Growth {
         if end > self.placed {
             self.allocate(end);
         }
+        self.sent = self.sent.max(end);
+        let part = self.part_of(first);
+        if self.under_way.len() <= part {
+            self.under_way.resize(part + 1, 0);
+        }
+        self.under_way[part] += 1;
         (begin, end - begin)
+    }
+
+    /// Pages that were sent are on the drives, the first of them this one: true if a thread is to convert what they are part of.
+    pub(crate) fn is_converted(&mut self, first: u64) -> bool {
+        let part = self.part_of(first);
+        self.under_way[part] -= 1;
+        let end = (part as u64 + 1) * self.file.converted;
+        self.under_way[part] == 0 && self.sent >= end.min(self.end)
+    }
+
+    fn part_of(&self, page: u64) -> usize {
+        (page * PAGE / self.file.converted) as usize
     }
 
     fn allocate(&mut self, end: u64) {

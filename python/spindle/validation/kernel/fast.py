@@ -36,6 +36,29 @@ _ELEVATORS_MARKED_AFTER_TICK_NS = {
     ("raid10n2", 2): 1_427_103,
 }
 """The same as the first where elevators were measured, by level and number of loads."""
+_FILES_MARKED_AFTER_TICK_NS = {
+    ("single", "ext4"): (2_338_392, 1_352_557),
+    ("raid0", "ext4"): (1_252_632, 2_178_246),
+    ("raid1", "ext4"): (3_199_886, 3_025_861),
+    ("raid10n2", "ext4"): (121_620, 1_618_121),
+    ("raid10f2", "ext4"): (868_652, 2_629_513),
+    ("raid10o2", "ext4"): (164_388, 1_924_649),
+    ("raid4", "ext4"): (2_111_858, 2_939_400),
+    ("raid5", "ext4"): (1_114_762, 2_890_024),
+    ("raid6", "ext4"): (3_334_546, 2_313_384),
+    ("single", "xfs"): (272_454, 2_449_135),
+    ("raid0", "xfs"): (1_685_086, 938_858),
+    ("raid1", "xfs"): (631_324, 2_828_979),
+    ("raid10n2", "xfs"): (3_713_217, 175_937),
+    ("raid10f2", "xfs"): (503_713, 1_762_713),
+    ("raid10o2", "xfs"): (503_457, 1_763_865),
+    ("raid4", "xfs"): (785_827, 5_306),
+    ("raid5", "xfs"): (407_106, 2_377_722),
+    ("raid6", "xfs"): (2_818_145, 403_554),
+}
+"""The same with a file system, whose mkfs and mount take a time of their own, where the load makes its file, and where it reads one."""
+_FILE_IS_MADE_NS = {"ext4": 27_072, "xfs": 26_816}
+"""From the begin of the measurement to that of dd, with what making its file reads of the clock."""
 _SECOND_STARTS_NS = 1_256
 """Time that the shell's other process takes before its first request, when the first one sleeps."""
 _REBUILDS_MARKED_AFTER_TICK_NS = {"raid1": 2_990_500, "": 7_203_800}
@@ -156,6 +179,11 @@ def _first_tick_ns(case: Case) -> int:
     done = "stripe cache" if case.stripe_cache != STRIPES else ""
     before = f"{case.degraded} removed" if case.degraded else done
     of_dd = any(load.is_buffered for load in case.loads)
+    if case.file_system:
+        made, read = _FILES_MARKED_AFTER_TICK_NS[case.level, case.file_system]
+        if any(load.makes_file for load in case.loads):
+            return TICK_NS - made - _FILE_IS_MADE_NS[case.file_system]
+        return TICK_NS - read - _DD_BEGINS_NS
     return TICK_NS - _MARKED_AFTER_TICK_NS[before] - (_DD_BEGINS_NS if of_dd else _LOADS_BEGIN_NS[1])
 
 

@@ -219,6 +219,7 @@ impl Ext4 {
             reads: steps.into_iter().map(of_step).collect(),
             block: self.block,
             piece: Some(PIECE * self.block),
+            converted: PIECE * self.block,
             small,
             little: self.extents(start, self.little()),
             at_once: self.extents(start, self.at_once(size)),

@@ -73,6 +73,8 @@ pub(crate) struct NewFile {
     pub(crate) block: u64,
     /// Bytes that are allocated, and sent, at a time; `None`: no bound.
     pub(crate) piece: Option<u64>,
+    /// Bytes whose extents a thread of the kernel converts together when all are written (`ext4_end_io_end`, `xfs_end_ioend`).
+    pub(crate) converted: u64,
     /// A file of which less is there when it gets its first room grows `little` by little.
     pub(crate) small: u64,
     pub(crate) little: Vec<Extent>,

@@ -32,6 +32,8 @@ const SHARE_OF_LOG: u64 = 2048;
 /// mkfs.xfs takes a `su` of more than the first for the log as the second.
 const LONGEST_LOG_UNIT: u64 = 256 << 10;
 const LOG_UNIT: u64 = 32 << 10;
+/// Pages whose extents are converted together when they are written (`IOEND_BATCH_SIZE`).
+const PAGES_OF_IOEND: u64 = 4096;
 /// Longest allocation group, bytes.
 const LONGEST_GROUP: u64 = 1 << 40;
 /// Files up to this are given no room beyond their end (`xfs_iomap_prealloc_size`).
@@ -153,6 +155,7 @@ impl Xfs {
                 .collect(),
             block: BLOCK,
             piece: None,
+            converted: PAGES_OF_IOEND * BLOCK,
             small: LITTLE,
             little: little.into_iter().map(extent).collect(),
             at_once: vec![extent((0, at_once))],
