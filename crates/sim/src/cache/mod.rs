@@ -79,8 +79,9 @@ pub(crate) struct PageSync {
     pub(crate) from: u64,
     pub(crate) to: u64,
     pub(crate) next: u64,
-    /// Pages that have been sent.
+    /// Pages that have been sent, and so many of them when it last looked whether other threads are to run.
     pub(crate) sent: u64,
+    pub(crate) looked: u64,
     /// Pages were written again while their last write was under way: it goes through the file once more.
     pub(crate) repeats: bool,
     /// All pages are issued: the writes it waits for, those before this one.
@@ -97,6 +98,7 @@ impl PageSync {
             to,
             next: from,
             sent: 0,
+            looked: 0,
             repeats: false,
             until: None,
             is_done: false,
@@ -142,6 +144,8 @@ pub(crate) struct PageCache {
     pub(crate) cursor: u64,
     /// Pages of the flusher's round so far.
     pub(crate) round: u64,
+    /// So many of them when it last looked whether other threads are to run.
+    pub(crate) looked: u64,
     /// The flusher copies a page.
     pub(crate) flusher_copies: bool,
     /// Requests of the flusher that wait for a free one.
@@ -181,6 +185,7 @@ impl PageCache {
             issued_writes: 0,
             cursor: 0,
             round: 0,
+            looked: 0,
             flusher_copies: false,
             flusher_blocked: 0,
             dirty_since_ns: None,

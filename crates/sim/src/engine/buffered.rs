@@ -564,27 +564,30 @@ impl Engine {
             {
                 break;
             }
+            if is_batch_over(cache.looked, cache.round) {
+                cache.looked = cache.round;
+                self.let_md_take_over()?;
+                continue;
+            }
             let cursor = cache.cursor;
             let most = cache.setup.round();
             let left = most - cache.round;
             let found = cache.take_dirty(cursor, end, left);
             let Some((first, pages)) = found.or_else(|| cache.take_dirty(0, cursor, left)) else {
-                cache.round = 0;
+                (cache.round, cache.looked) = (0, 0);
                 break;
             };
             cache.cursor = first + pages;
-            let before = cache.round;
             cache.round += pages;
             let is_over = cache.round >= most;
             if is_over {
-                cache.round = 0;
+                (cache.round, cache.looked) = (0, 0);
             }
             let io = PageIo {
                 by_flusher: true,
                 ..PageIo::default()
             };
             self.start_io(0, Op::Write, first, pages, io)?;
-            self.looks_for_others(before, pages)?;
             if is_over {
                 self.unplug()?;
             }
@@ -659,13 +662,16 @@ impl Engine {
                 cache.syncs[at] = PageSync::new(slot, sync.from, sync.to);
                 continue;
             }
+            if is_batch_over(sync.looked, sync.sent) {
+                cache.syncs[at].looked = sync.sent;
+                self.let_md_take_over()?;
+                continue;
+            }
             match cache.take_dirty(sync.next, sync.to, u64::MAX) {
                 Some((first, pages)) => {
                     let of = &mut cache.syncs[at];
-                    let before = of.sent;
-                    (of.next, of.sent) = (first + pages, before + pages);
+                    (of.next, of.sent) = (first + pages, of.sent + pages);
                     self.start_io(worker, Op::Write, first, pages, PageIo::default())?;
-                    self.looks_for_others(before, pages)?;
                     if self.copies(Some(slot), pages) {
                         return Ok(());
                     }
@@ -680,14 +686,13 @@ impl Engine {
         }
     }
 
-    /// A thread that writes pages looks after each batch of them whether md's is to have the processor (6.1
-    /// `write_cache_pages`).
-    fn looks_for_others(&mut self, before: u64, pages: u64) -> Result<(), SimError> {
-        if before / PAGES_OF_BATCH < (before + pages) / PAGES_OF_BATCH
-            && !self.md_runs
-            && self.has_parity
-            && self.fair.as_mut().is_some_and(Fair::gives_way)
-        {
+    /// md's thread takes the processor if it is to have it.
+    fn let_md_take_over(&mut self) -> Result<(), SimError> {
+        if !self.has_parity || self.md_runs {
+            return Ok(());
+        }
+        self.wake_md();
+        if self.fair.as_mut().is_some_and(Fair::gives_way) {
             self.run_md(false)?;
         }
         Ok(())
@@ -748,4 +753,10 @@ impl Engine {
             (self.load.issuer(slot), true)
         }
     }
+}
+
+/// A thread that writes pages looks after each batch of them whether others are to run (6.1 `write_cache_pages`): true if it has
+/// come to the next batch since.
+fn is_batch_over(looked: u64, sent: u64) -> bool {
+    looked / PAGES_OF_BATCH < sent / PAGES_OF_BATCH
 }

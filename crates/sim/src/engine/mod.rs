@@ -1755,7 +1755,7 @@ impl Engine {
                 sync: manner.sync,
                 gives_up: self.gives_up(slot),
                 // `blkdev_write_iter` has a plug.
-                plugged: plugged || (write && !is_bare) || !self.one_call_each,
+                plugged: (plugged || write) && !is_bare || !self.one_call_each,
             };
             return self.issue_rows(slot, manner, offset, len);
         }
