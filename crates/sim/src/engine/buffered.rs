@@ -306,7 +306,21 @@ impl Engine {
             let most = cache.setup.most;
             cache.pages.shrink(most);
         }
-        self.unplug()
+        self.finish_reads()
+    }
+
+    /// The plug of reads is finished. md's thread has rows, and gets the processor when the reader sleeps.
+    fn finish_reads(&mut self) -> Result<(), SimError> {
+        if self.fair.is_none() || self.md_runs {
+            return self.unplug();
+        }
+        self.place_rows()?;
+        self.release_rows();
+        self.wake_md();
+        match self.md_has_plug {
+            true => Ok(()),
+            false => self.finish_plug(),
+        }
     }
 
     fn read_run(

@@ -53,7 +53,7 @@ pub(crate) use self::queue::{Limits, Queue};
 use self::rebuild::Step;
 pub(crate) use self::rebuild::{Method, Rebuild};
 use self::slab::Slab;
-use self::stripes::{Requests, RowManner, Stripes};
+use self::stripes::{Placed, Requests, RowManner, Stripes};
 pub(crate) use self::tags::word_width;
 pub(crate) use self::throttle::ThrottleSetup;
 use self::ticks::Ticks;
@@ -2103,9 +2103,14 @@ impl Engine {
             return Ok(());
         };
         let rows = fabric.add_rows(slot, manner, offset, len)?;
+        let is_cut = fabric.cuts_rows(len);
         self.load.slots[slot as usize].left = rows;
         self.sleep(slot);
-        self.begin_bio(slot)
+        self.begin_bio(slot)?;
+        match is_cut {
+            true => self.read_clock(Readings::CUT),
+            false => Ok(()),
+        }
     }
 
     /// The bio of a request is made, unless it was made before its thread slept.
@@ -2128,8 +2133,12 @@ impl Engine {
     fn place_rows_of_stripes(&mut self) -> Result<(), SimError> {
         while let Target::Array(fabric) = &mut self.target
             && let Some(stripes) = &mut fabric.stripes
-            && let Some(slot) = stripes.place()
+            && let Some(placed) = stripes.place()
         {
+            let Placed::All(slot) = placed else {
+                self.read_clock(Readings::CUT)?;
+                continue;
+            };
             let given_up = stripes.given_up();
             if let Some(worker) = self.wake(slot) {
                 self.awake.push(worker as u32);

@@ -166,7 +166,18 @@ struct Pending {
     manner: RowManner,
     /// The last rows of a bio.
     ends_piece: bool,
+    /// The first rows of a part that is cut off the rest of its bio.
+    is_cut_off: bool,
     rows: Rows,
+}
+
+/// What has happened to the rows that wait for heads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Placed {
+    /// The last row of the request has a head, or needs none.
+    All(u32),
+    /// The block layer cuts the next part of a bio off.
+    Cut,
 }
 
 /// Rows in order: work, and its entry. Work that has left the list since has another entry.
@@ -298,6 +309,7 @@ impl Stripes {
                 ..RowManner::default()
             },
             ends_piece: true,
+            is_cut_off: false,
             rows,
         };
         let id = self.add_work(head, of, rows);
@@ -368,11 +380,12 @@ impl Stripes {
     }
 
     /// Takes the rows of a request.
-    pub(crate) fn add(&mut self, slot: u32, manner: RowManner, rows: Rows) {
+    pub(crate) fn add(&mut self, slot: u32, manner: RowManner, rows: Rows, is_cut_off: bool) {
         self.pending.push_back(Pending {
             slot,
             manner,
             ends_piece: false,
+            is_cut_off,
             rows,
         });
     }
@@ -384,13 +397,18 @@ impl Stripes {
         }
     }
 
-    /// Gives waiting rows their heads, in the order of their arrival; a request whose last row has one, or needs none.
-    pub(crate) fn place(&mut self) -> Option<u32> {
+    /// Gives waiting rows their heads, in the order of their arrival.
+    pub(crate) fn place(&mut self) -> Option<Placed> {
         if self.is_blocked && !std::mem::take(&mut self.has_freed) {
             return None;
         }
         while let Some(mut pending) = self.pending.pop_front() {
             let Pending { slot, manner, .. } = pending;
+            if std::mem::take(&mut pending.is_cut_off) {
+                self.pending.push_front(pending);
+                self.has_freed |= self.is_blocked;
+                return Some(Placed::Cut);
+            }
             while pending.rows.len > 0 {
                 let mut rows = pending.rows;
                 rows.len = STRIPE_BLOCK;
@@ -415,7 +433,7 @@ impl Stripes {
             if self.pending.front().is_none_or(|next| next.slot != slot) {
                 // The next one looks too, and lets its plug go if it sleeps.
                 self.has_freed |= !self.pending.is_empty();
-                return Some(slot);
+                return Some(Placed::All(slot));
             }
         }
         None

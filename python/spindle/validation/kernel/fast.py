@@ -57,7 +57,7 @@ _FILES_MARKED_AFTER_TICK_NS = {
     ("raid6", "xfs"): (2_818_145, 403_554),
 }
 """The same with a file system, whose mkfs and mount take a time of their own, where the load makes its file, and where it reads one."""
-_FILE_IS_MADE_NS = {"ext4": 27_072, "xfs": 26_816}
+_FILE_IS_MADE_NS = {"ext4": 25_536, "xfs": 25_280}
 """From the begin of the measurement to that of dd, with what making its file reads of the clock."""
 _SECOND_STARTS_NS = 1_256
 """Time that the shell's other process takes before its first request, when the first one sleeps."""
