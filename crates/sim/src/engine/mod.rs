@@ -2223,10 +2223,11 @@ impl Engine {
             self.row_done(slot)?;
         }
         let wakes_waiters = self.stripes().is_some_and(|of| of.wakes_waiters());
+        let wakes_readers = self.cache.as_ref().is_some_and(|of| !of.ready.is_empty());
         let Some(fair) = &mut self.fair else {
             return Ok(true);
         };
-        if wakes_waiters || !self.ready.is_empty() {
+        if wakes_waiters || wakes_readers || !self.ready.is_empty() {
             fair.wake(Who::Load);
         }
         let gives_way = fair.gives_way();
@@ -2250,6 +2251,11 @@ impl Engine {
         if self.cache.is_some() {
             self.go_on_with_pages()?;
             self.release_rows();
+            while let Some(slot) = self.seen_now.pop_front() {
+                self.seen(slot)?;
+                self.go_on_with_pages()?;
+                self.release_rows();
+            }
         }
         if let Some(fair) = &mut self.fair {
             fair.sleep(Who::Load);
