@@ -110,6 +110,8 @@ pub(crate) struct Setup {
     pub(crate) starts: Vec<u64>,
     /// Blocks before the data.
     pub(crate) data_offset: u64,
+    /// Longest request that md takes in one piece, bytes.
+    pub(crate) longest: u64,
     pub(crate) flash: Vec<bool>,
     pub(crate) missing: MemberSet,
     pub(crate) balance: BalanceRule,
@@ -159,7 +161,7 @@ impl Fabric {
             },
             data_offset: setup.data_offset,
             reads_stripes: setup.reads_stripes,
-            longest: array.queue_limits().max_request,
+            longest: setup.longest,
             lower_first: setup.lower_first,
             splits: Vec::with_capacity(16),
             rows: Vec::with_capacity(16),

@@ -687,6 +687,16 @@ impl Machine {
         })
     }
 
+    /// Longest request that md takes in one piece, bytes: that of the members when the array was made, if it is shorter
+    /// (`blk_stack_limits`). Levels with parity set theirs after that (6.1 `raid5_run`).
+    fn longest_of_md(&self, array: &Array) -> u64 {
+        let own = array.queue_limits().max_request;
+        match array.level().parities() {
+            0 => own.min(self.queue.max_request.unwrap_or(own)),
+            _ => own,
+        }
+    }
+
     fn queue(&self, slot: usize, unit: Unit, setup: &DriveSetup) -> Queue {
         let kernel = self.host.kernel;
         let depth = unit.queue_depth();
@@ -825,6 +835,7 @@ impl Machine {
                 .map(|drive| (drive.start + setup.data_offset) / BLOCK)
                 .collect(),
             data_offset: setup.data_offset / BLOCK,
+            longest: self.longest_of_md(&array),
             flash: self.drives.iter().map(DriveSetup::is_flash).collect(),
             missing,
             balance: kernel.balance(),
