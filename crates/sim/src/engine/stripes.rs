@@ -77,7 +77,7 @@ pub(crate) struct Work {
     /// Its entry in a list; 0 if it is in none. `is_listed`: in that of md's thread.
     entry: u64,
     is_listed: bool,
-    /// It is in the plug of the thread that wrote it last.
+    /// It is in the plug of the thread that wrote it last, or in the hands of the rebuild's.
     is_plugged: bool,
     /// md's thread finds it when it begins anew.
     is_released: bool,
@@ -315,7 +315,10 @@ impl Stripes {
         let id = self.add_work(head, of, rows);
         if self.queue_on(head, id) {
             match kept {
-                true => self.in_hand = Some(id),
+                true => {
+                    self.work.get_mut(id).is_plugged = true;
+                    self.in_hand = Some(id);
+                }
                 false => self.list(id),
             }
         }
@@ -325,6 +328,7 @@ impl Stripes {
     /// The rebuild hands over the row that it has in hand.
     pub(crate) fn hand_over(&mut self) {
         if let Some(id) = self.in_hand.take() {
+            self.work.get_mut(id).is_plugged = false;
             self.list(id);
         }
     }
