@@ -15,6 +15,7 @@ from tests.program import spindle
 MEASURED = Path(__file__).parent.parent / "data/kernel61"
 TURNS = MEASURED.with_name("kernel61-turns")
 FILES = MEASURED.with_name("kernel61-files")
+STRIPES = MEASURED.with_name("kernel61-stripes")
 
 
 def test_a_case_compared_with_itself_agrees() -> None:
@@ -52,6 +53,14 @@ def test_new_files_get_the_requests_that_the_lab_has_seen() -> None:
     compared = [of for of in outcomes if isinstance(of, CaseComparison)]
     assert len(compared) == len(outcomes)
     others = [of.case for of in compared if not (of.requests_agree and of.time_agrees)]
+    assert not others
+
+
+def test_rows_of_the_stripe_cache_become_the_lab_s_requests() -> None:
+    outcomes = [repeated(case, SimulatorRunner()) for case in read_cases(STRIPES)]
+    compared = [of for of in outcomes if isinstance(of, CaseComparison)]
+    assert len(compared) == len(outcomes)
+    others = [of.case for of in compared if not (of.sizes_equal and of.time_agrees)]
     assert not others
 
 

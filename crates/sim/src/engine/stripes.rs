@@ -171,7 +171,7 @@ struct Pending {
     rows: Rows,
 }
 
-/// What has happened to the rows that wait for heads.
+/// The outcome for rows that wait for heads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Placed {
     /// The last row of the request has a head, or needs none.

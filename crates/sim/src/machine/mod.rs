@@ -516,7 +516,7 @@ impl Machine {
         }
     }
 
-    /// What making the file system leaves in the stripe cache of a parity array.
+    /// The state in which making the file system leaves the stripe cache of a parity array.
     fn left_in_stripes(&self) -> Result<Option<LeftInStripes>, SimError> {
         let level = self.array_config().map(|config| config.level);
         let Some(level) = level.filter(|level| level.parities() > 0) else {

@@ -56,7 +56,9 @@ _FILES_MARKED_AFTER_TICK_NS = {
     ("raid5", "xfs"): (407_106, 2_377_722),
     ("raid6", "xfs"): (2_818_145, 403_554),
 }
-"""The same with a file system, whose mkfs and mount take a time of their own, where the load makes its file, and where it reads one."""
+"""The same with a file system, whose mkfs and mount take a time of their own: where the load makes its file, and where
+it reads one.
+"""
 _FILE_IS_MADE_NS = {"ext4": 25_536, "xfs": 25_280}
 """From the begin of the measurement to that of dd, with what making its file reads of the clock."""
 _SECOND_STARTS_NS = 1_256

@@ -84,7 +84,7 @@ pub(crate) struct NewFile {
     pub(crate) logged: Logged,
 }
 
-/// What mkfs and mount leave in md's stripe cache: rows by which it has grown, and stretches of the array (first byte, bytes)
+/// The stripe cache as mkfs and mount leave it: rows by which it has grown, and stretches of the array (first byte, bytes)
 /// whose rows are in it with all their data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LeftInStripes {
@@ -164,7 +164,7 @@ impl FileSystem {
         (fits(&file.little) && fits(&file.at_once)).then_some(file)
     }
 
-    /// What mkfs and mount leave in the stripe cache of an array of this level: read off the lab with four drives of 512 MiB
+    /// The state in which mkfs and mount leave the stripe cache of an array of this level: read off the lab with four drives of 512 MiB
     /// (`/proc/slabinfo`, and what the first writes of a new file read of its rows). Blocks of 4 KiB: the headers of the first
     /// allocation group of XFS, on RAID6 the cluster of its first inodes too.
     pub(super) fn left_in_stripes(&self, geometry: Geometry, level: Level) -> LeftInStripes {
