@@ -7,7 +7,7 @@ use spindle_array::{
     Array, ArrayError, Layout, Level, MemberRequest, MemberSet, Merger, Place, Rows, STRIPE_BLOCK,
 };
 
-use super::rebuild::Rebuild;
+use super::rebuild::{BARRIER_UNIT, Rebuild};
 pub(crate) use super::stripes::StripeRules;
 use super::stripes::{Requests, RowManner, Stripes};
 
@@ -317,9 +317,11 @@ impl Fabric {
         self.splits = splits;
     }
 
-    /// Boundary at which md cuts the requests of mirrors.
+    /// Boundary at which md cuts the requests of mirrors; on RAID1 since the barrier has buckets (4.11,
+    /// `align_to_barrier_unit_end`).
     fn mirror_chunk(&self) -> u64 {
         match self.kind {
+            Kind::Raid1 if self.lower_first => BARRIER_UNIT,
             // Every member has all data.
             Kind::Raid10 { near, .. } if near == self.array.members() => u64::MAX,
             _ => self.array.chunk().unwrap_or(u64::MAX),

@@ -110,6 +110,8 @@ struct Barrier {
 /// `BARRIER_BUCKETS_NR`, `BARRIER_UNIT_SECTOR_BITS` in bytes.
 const BUCKETS_BITS: u32 = 10;
 const BUCKET_BITS: u32 = 26;
+/// Bytes of a bucket's stretch of the array (`BARRIER_UNIT_SECTOR_SIZE`).
+pub(super) const BARRIER_UNIT: u64 = 1 << BUCKET_BITS;
 
 impl Barrier {
     fn new(method: Method) -> Barrier {
