@@ -112,6 +112,8 @@ pub(crate) struct Setup {
     pub(crate) data_offset: u64,
     /// Longest request that md takes in one piece, bytes.
     pub(crate) longest: u64,
+    /// Where the heads of all members are before the array is opened, bytes.
+    pub(crate) head: u64,
     pub(crate) flash: Vec<bool>,
     pub(crate) missing: MemberSet,
     pub(crate) balance: BalanceRule,
@@ -146,7 +148,7 @@ impl Fabric {
             missing: setup.missing,
             balance: setup.balance,
             raid1: Raid1State::new(members),
-            heads: vec![0; members as usize],
+            heads: vec![setup.head; members as usize],
             pending: vec![0; members as usize],
             merger: Merger::new(members),
             candidates: Vec::with_capacity(members as usize),

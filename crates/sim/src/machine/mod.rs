@@ -836,6 +836,11 @@ impl Machine {
                 .collect(),
             data_offset: setup.data_offset / BLOCK,
             longest: self.longest_of_md(&array),
+            // mkfs and mount leave them at a log, as mkfs puts it in the middle.
+            head: match self.filesystem {
+                Some(_) => array.component() / 2,
+                None => 0,
+            },
             flash: self.drives.iter().map(DriveSetup::is_flash).collect(),
             missing,
             balance: kernel.balance(),
