@@ -246,6 +246,8 @@ pub(crate) struct Stripes {
     is_plugged: bool,
     wants_timer: bool,
     pending: VecDeque<Pending>,
+    /// Writes of blocks of which the row has a write that md's thread has not taken yet (`R5_Overlap`).
+    overlapping: VecDeque<Pending>,
     /// Rows of the request that was placed last that found no head.
     given_up: u32,
     /// A row that the rebuild has got and not handed over.
@@ -283,6 +285,7 @@ impl Stripes {
             is_plugged: false,
             wants_timer: false,
             pending: VecDeque::with_capacity(64),
+            overlapping: VecDeque::with_capacity(64),
             given_up: 0,
             in_hand: None,
         };
@@ -417,6 +420,10 @@ impl Stripes {
                 let mut rows = pending.rows;
                 rows.len = STRIPE_BLOCK;
                 match self.head_of(&rows, manner.gives_up) {
+                    Some(head) if manner.write && self.has_to_wait(head, &rows) => {
+                        self.wait_for_overlap(pending);
+                        break;
+                    }
                     Some(head) => {
                         pending.rows.offset += STRIPE_BLOCK;
                         pending.rows.len -= STRIPE_BLOCK;
@@ -434,6 +441,9 @@ impl Stripes {
                     }
                 }
             }
+            if pending.rows.len > 0 && !manner.gives_up {
+                continue;
+            }
             if self.pending.front().is_none_or(|next| next.slot != slot) {
                 // The next one looks too, and lets its plug go if it sleeps.
                 self.has_freed |= !self.pending.is_empty();
@@ -441,6 +451,31 @@ impl Stripes {
             }
         }
         None
+    }
+
+    /// True if the row has a write of these blocks that md's thread has not taken: it takes one at a time (`add_stripe_bio`).
+    fn has_to_wait(&self, head: u32, rows: &Rows) -> bool {
+        let last = self.heads[head as usize].last;
+        if self.rules.has_plug || last == NONE {
+            return false;
+        }
+        let work = self.work.get(last);
+        let is_open = work.write
+            && work.slot != Stripes::REBUILD
+            && matches!(work.stage, Step::New | Step::Reading(_));
+        let taken = work.rows.full.with(&work.rows.partial);
+        is_open && !taken.common(&rows.full.with(&rows.partial)).is_empty()
+    }
+
+    /// A thread sleeps with the rest of its request until the write before it has been taken. Its plug is let go.
+    fn wait_for_overlap(&mut self, first: Pending) {
+        let slot = first.slot;
+        self.overlapping.push_back(first);
+        while self.pending.front().is_some_and(|next| next.slot == slot) {
+            self.overlapping.extend(self.pending.pop_front());
+        }
+        self.unplug();
+        self.release();
     }
 
     /// The rest of a bio gets no rows, and fails.
@@ -1112,6 +1147,13 @@ impl Stripes {
         let of = self.work.get_mut(id);
         of.full_write = is_full(of);
         self.full_writes += u32::from(of.full_write);
+        if of.write && !self.overlapping.is_empty() {
+            // Who waits looks again.
+            self.has_freed = true;
+            while let Some(waiting) = self.overlapping.pop_back() {
+                self.pending.push_front(waiting);
+            }
+        }
     }
 
     pub(crate) fn work_mut(&mut self, id: u32) -> &mut Work {
