@@ -439,12 +439,6 @@ impl Fabric {
         self.stripes.is_some() && (write || self.reads_stripes || !self.missing.is_empty())
     }
 
-    /// True if the block layer cuts a request that goes through the stripe cache.
-    pub(crate) fn cuts_rows(&self, len: u64) -> bool {
-        let by_rows = |stripes: &Stripes| stripes.rules.by_rows;
-        len > self.longest && self.stripes.as_deref().is_some_and(by_rows)
-    }
-
     /// Hands the rows of a request to the stripe cache; their number.
     pub(crate) fn add_rows(
         &mut self,
@@ -473,7 +467,7 @@ impl Fabric {
             }
             for (number, rows) in rows.iter().enumerate() {
                 count += Stripes::rows_of(rows);
-                let is_cut_off = number == 0 && at > offset && until < end && stripes.rules.by_rows;
+                let is_cut_off = number == 0 && until < end && stripes.rules.by_rows;
                 stripes.add(slot, manner, *rows, is_cut_off);
             }
             stripes.end_piece();

@@ -2103,14 +2103,9 @@ impl Engine {
             return Ok(());
         };
         let rows = fabric.add_rows(slot, manner, offset, len)?;
-        let is_cut = fabric.cuts_rows(len);
         self.load.slots[slot as usize].left = rows;
         self.sleep(slot);
-        self.begin_bio(slot)?;
-        match is_cut {
-            true => self.read_clock(Readings::CUT),
-            false => Ok(()),
-        }
+        self.begin_bio(slot)
     }
 
     /// The bio of a request is made, unless it was made before its thread slept.

@@ -57,7 +57,7 @@ _FILES_MARKED_AFTER_TICK_NS = {
     ("raid6", "xfs"): (2_818_145, 403_554),
 }
 """The same with a file system, whose mkfs and mount take a time of their own: where the load makes its file, and where
-it reads one.
+it reads one. Others, which were not measured, are taken to be as without.
 """
 _FILE_IS_MADE_NS = {"ext4": 25_536, "xfs": 25_280}
 """From the begin of the measurement to that of dd, with what making its file reads of the clock."""
@@ -181,8 +181,8 @@ def _first_tick_ns(case: Case) -> int:
     done = "stripe cache" if case.stripe_cache != STRIPES else ""
     before = f"{case.degraded} removed" if case.degraded else done
     of_dd = any(load.is_buffered for load in case.loads)
-    if case.file_system:
-        made, read = _FILES_MARKED_AFTER_TICK_NS[case.level, case.file_system]
+    if marked := _FILES_MARKED_AFTER_TICK_NS.get((case.level, case.file_system)):
+        made, read = marked
         if any(load.makes_file for load in case.loads):
             return TICK_NS - made - _FILE_IS_MADE_NS[case.file_system]
         return TICK_NS - read - _DD_BEGINS_NS

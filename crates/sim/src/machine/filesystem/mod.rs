@@ -164,9 +164,9 @@ impl FileSystem {
         (fits(&file.little) && fits(&file.at_once)).then_some(file)
     }
 
-    /// The state in which mkfs and mount leave the stripe cache of an array of this level: read off the lab with four drives of 512 MiB
-    /// (`/proc/slabinfo`, and what the first writes of a new file read of its rows). Blocks of 4 KiB: the headers of the first
-    /// allocation group of XFS, on RAID6 the cluster of its first inodes too.
+    /// The state in which mkfs and mount leave the stripe cache of an array of this level: read off the lab with four drives
+    /// of 512 MiB (`/proc/slabinfo`, and what the first writes of a new file read of its rows). Blocks of 4 KiB: the headers
+    /// of the first allocation group of XFS, on RAID6 the cluster of its first inodes too.
     pub(super) fn left_in_stripes(&self, geometry: Geometry, level: Level) -> LeftInStripes {
         let (grown, kept): (u32, &[(u64, u64)]) = match (self.is_xfs(), level) {
             (true, Level::Raid4) => (42, &[(0, 8)]),
