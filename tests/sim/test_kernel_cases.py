@@ -18,6 +18,14 @@ FILES = MEASURED.with_name("kernel61-files")
 STRIPES = MEASURED.with_name("kernel61-stripes")
 
 
+def all_compared(folder: Path) -> list[CaseComparison]:
+    """Each case of the folder, repeated by the simulator; none may be left out."""
+    outcomes = [repeated(case, SimulatorRunner()) for case in read_cases(folder)]
+    compared = [of for of in outcomes if isinstance(of, CaseComparison)]
+    assert len(compared) == len(outcomes)
+    return compared
+
+
 def test_a_case_compared_with_itself_agrees() -> None:
     for case in read_cases(MEASURED):
         compared = compare(case, case.measured)
@@ -32,9 +40,7 @@ def test_random_loads_go_where_the_measured_ones_went() -> None:
 
 
 def test_each_case_is_repeated() -> None:
-    outcomes = [repeated(case, SimulatorRunner()) for case in read_cases(MEASURED)]
-    compared = [of for of in outcomes if isinstance(of, CaseComparison)]
-    assert len(compared) == len(outcomes)
+    compared = all_compared(MEASURED)
     assert all(of.agrees for of in compared), [of.case for of in compared if not of.agrees]
     assert all(of.orders == of.equal_orders for of in compared)
 
@@ -49,25 +55,28 @@ def test_a_case_of_another_kind_is_left_with_a_reason(tmp_path: Path) -> None:
 
 
 def test_new_files_get_the_requests_that_the_lab_has_seen() -> None:
-    outcomes = [repeated(case, SimulatorRunner()) for case in read_cases(FILES)]
-    compared = [of for of in outcomes if isinstance(of, CaseComparison)]
-    assert len(compared) == len(outcomes)
+    compared = all_compared(FILES)
     others = [of.case for of in compared if not (of.requests_agree and of.time_agrees)]
     assert not others
 
 
 def test_rows_of_the_stripe_cache_become_the_lab_s_requests() -> None:
-    outcomes = [repeated(case, SimulatorRunner()) for case in read_cases(STRIPES)]
-    compared = [of for of in outcomes if isinstance(of, CaseComparison)]
-    assert len(compared) == len(outcomes)
+    compared = all_compared(STRIPES)
     others = [of.case for of in compared if not (of.sizes_equal and of.time_agrees)]
     assert not others
 
 
+def test_a_file_system_that_is_not_modelled_gets_one_line(tmp_path: Path) -> None:
+    text = (FILES / "requests.csv").read_text()
+    (tmp_path / "requests.csv").write_text(text.replace(",ext4,", ",btrfs,"))
+    done = spindle("validate", "kernel", tmp_path)
+    assert done.status != 0
+    assert '`type = "btrfs"` of the machine is not modelled' in done.complaint
+    assert len(done.complaint.splitlines()) == 1
+
+
 def test_threads_take_turns_as_in_the_lab() -> None:
-    outcomes = [repeated(case, SimulatorRunner()) for case in read_cases(TURNS)]
-    compared = [of for of in outcomes if isinstance(of, CaseComparison)]
-    assert len(compared) == len(outcomes)
+    compared = all_compared(TURNS)
     assert all(of.agrees for of in compared), [of.case for of in compared if not of.agrees]
     others = [of.case for of in compared if of.orders != of.equal_orders]
     assert not others
