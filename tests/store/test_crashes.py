@@ -134,18 +134,19 @@ def test_a_server_that_stays_away_costs_one_line(server: Server) -> None:
 def test_a_signal_amid_a_write_leaves_nothing_open(where: str) -> None:
     """Who stops a campaign writes once more: that it was stopped. An open transaction would lock it out."""
     draw = random.Random(3)
+    records = [record(number) for number in range(40)]  # a run that is stopped ends early and is no error
     stops: list[Stopped] = []  # kept, as an error that is handled keeps the frames of its traceback
     before = signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         with open_store(where) as store, unwinding():
-            for number in range(40):
+            for made in records:
                 signal.setitimer(signal.ITIMER_REAL, draw.uniform(1e-4, 2e-2))
                 try:
                     while True:
-                        store.add(record(number))
+                        store.add(made)
                 except Stopped as stop:
                     stops.append(stop)
-                store.add(record(number))
+                store.add(made)
             assert len(store.ls()) == len(stops) == 40
             assert_whole(store)
     finally:

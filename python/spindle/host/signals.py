@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from types import FrameType
+from typing import Any
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_MOMENT_S = 0.01
 
 
 class Stopped(KeyboardInterrupt):
@@ -21,22 +24,33 @@ class Stopped(KeyboardInterrupt):
 
 @contextmanager
 def unwinding() -> Iterator[None]:
-    """Raise `Stopped` in the main thread at SIGINT, SIGTERM and SIGHUP. Ignored signals stay ignored (nohup)."""
+    """Raise `Stopped` in the main thread at SIGINT, SIGTERM and SIGHUP. Ignored signals stay ignored (nohup).
+
+    Python ignores what is raised while it collects garbage (weak references' callbacks, `__del__`): a signal that came
+    then comes again a moment later.
+    """
 
     def stop(signum: int, _frame: FrameType | None) -> None:
         raise Stopped(signum)
 
-    before = {}
-    for number in ENDING:
-        handler = signal.getsignal(number)
-        if handler is not signal.SIG_IGN:
-            before[number] = handler
+    hook = sys.unraisablehook
+
+    def come_again(ignored: sys.UnraisableHookArgs) -> None:
+        if not isinstance(ignored.exc_value, Stopped):
+            hook(ignored)
+            return
+        main = threading.main_thread().ident
+        again = threading.Timer(_MOMENT_S, signal.pthread_kill, (main, ignored.exc_value.signum))
+        again.daemon = True
+        again.start()
+
+    with ExitStack() as undo:
+        undo.callback(setattr, sys, "unraisablehook", hook)
+        sys.unraisablehook = come_again
+        for number, handler in _handlers().items():
+            undo.callback(signal.signal, number, handler)
             signal.signal(number, stop)
-    try:
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager
@@ -46,22 +60,28 @@ def held_back() -> Iterator[None]:
     They are blocked, so that programs started meanwhile are spared too. That covers only this thread: signals that the
     kernel delivers to another thread (of the I/O engine) are recorded, and sent again at the end.
     """
-    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     noted: list[int] = []
-    before = {}
-    if threading.current_thread() is threading.main_thread():  # Python runs handlers only there
-        handlers = {number: signal.getsignal(number) for number in ENDING}
-        before = {number: handler for number, handler in handlers.items() if handler is not signal.SIG_IGN}
-    for number in before:
-        signal.signal(number, lambda signum, _frame: noted.append(signum))
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+
+    def send_again() -> None:
         for signum in dict.fromkeys(noted):
             signal.raise_signal(signum)
-        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+    with ExitStack() as undo:
+        # A signal that came before it is blocked is raised by the very call that blocks it.
+        undo.callback(signal.pthread_sigmask, signal.SIG_SETMASK, signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+        undo.callback(send_again)
+        if threading.current_thread() is threading.main_thread():  # Python runs handlers only there
+            for number, handler in _handlers().items():
+                undo.callback(signal.signal, number, handler)
+                signal.signal(number, lambda signum, _frame: noted.append(signum))
+        yield
+
+
+def _handlers() -> dict[signal.Signals, Any]:
+    """Handlers of these signals; without those that are ignored."""
+    handlers = {number: signal.getsignal(number) for number in ENDING}
+    return {number: handler for number, handler in handlers.items() if handler is not signal.SIG_IGN}
 
 
 @contextmanager
@@ -73,15 +93,13 @@ def noted() -> Iterator[Callable[[], bool]]:
     if threading.current_thread() is not threading.main_thread():
         yield lambda: bool(came)
         return
-    numbers = [number for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, lambda signum, _frame: came.append(signum)) for number in numbers}
-    blocked = signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
-    try:
-        yield lambda: bool(came)
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+    before = _handlers()
+    with ExitStack() as undo:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            undo.callback(signal.signal, number, handler)
+            signal.signal(number, lambda signum, _frame: came.append(signum))
+        undo.callback(signal.pthread_sigmask, signal.SIG_SETMASK, signal.pthread_sigmask(signal.SIG_UNBLOCK, before))
+        yield lambda: bool(came)
 
 
 def unwinding_here() -> AbstractContextManager[None]:
