@@ -8,6 +8,7 @@ import pytest
 
 from spindle.lab import cache, kernel, source
 from spindle.lab.errors import LabError, LabMissing
+from spindle.lab.machine import last_words
 from tests.program import spindle
 
 
@@ -146,3 +147,12 @@ def test_a_source_that_the_lab_does_not_know_is_refused(tmp_path: Path, series: 
     with pytest.raises(LabError, match=r"arch/um/Kconfig: the kernel's source is not as the lab knows it"):
         kernel.build(source.find(folder), 250, 1, lambda _line: None)
     assert not [path for path in cache.folder().rglob("*") if path.is_file()]
+
+
+def test_a_kernel_that_panics_is_told_by_its_reason() -> None:
+    before = "Linux version 6.1.192\n\nuserspace - ptrace set fp regs failed, errno = 14\n"
+    panic = "Kernel panic - not syncing: Attempted to kill init! exitcode=0x0000000b\n"
+    after = "CPU: 0 PID: 1 Comm: init Not tainted 6.1.192 #1\nStack:\nCall Trace:\n [<6002cf63>] ? panic+0x0/0x363\n"
+    assert last_words(before + panic + after).endswith(f"errno = 14 / {panic.strip()}")
+    assert last_words("one\ntwo\n\nthree\nfour\n") == "two / three / four"
+    assert last_words("") == ""

@@ -33,12 +33,45 @@ def test_a_measured_case_is_repeated(case: str) -> None:
 def test_a_cpu_of_a_lower_level_gives_the_same_trace(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """There the dynamic linker looks for libraries in fewer folders of itself. One reading of the clock more or less in
     mdadm, dd or mkfs.ext4 would change the two cases."""
-    lower, plain = "export GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512F\n", steps.script
-    monkeypatch.setattr(steps, "_is_searched", lambda: False)
-    monkeypatch.setattr(steps, "script", lambda case: lower + plain(case))
+    lower = steps.Linker(hidden=("AVX512F", "LZCNT", "AVX512CD"), added=("x86-64-v4", "x86-64-v3"))
+    monkeypatch.setattr(steps, "_linker", lambda: lower)
     [compared] = validate_kernel(MEASURED, kernel="default", only=[name]).compared
     assert compared.traces
     assert compared.equal_traces == compared.traces
+
+
+LEGACY = """
+Legacy HWCAP subdirectories under library search path directories:
+  {} (AT_PLATFORM; supported, searched)
+  tls (supported, searched)
+  avx512_1{}
+  x86_64 (supported, searched)
+"""
+LEVELS = """
+Subdirectories of glibc-hwcaps directories, in priority order:
+  x86-64-v4{}
+  x86-64-v3{}
+  x86-64-v2 (supported, searched)
+"""
+SEARCHED = " (supported, searched)"
+INTEL = steps.Linker(hidden=("LZCNT", "AVX512CD"), added=("x86-64-v4", "x86-64-v3"))
+
+
+@pytest.mark.parametrize(
+    ("said", "needed"),
+    [
+        (LEVELS.format(SEARCHED, SEARCHED) + LEGACY.format("x86_64", ""), steps.Linker()),
+        (LEVELS.format("", SEARCHED) + LEGACY.format("x86_64", ""), steps.Linker(added=("x86-64-v4",))),
+        (LEVELS.format("", "") + LEGACY.format("x86_64", ""), steps.Linker(added=("x86-64-v4", "x86-64-v3"))),
+        (LEVELS.format(SEARCHED, SEARCHED) + LEGACY.format("haswell", SEARCHED), INTEL),
+        (LEVELS.format("", SEARCHED) + LEGACY.format("haswell", ""), INTEL),
+        (LEVELS.format(SEARCHED, SEARCHED), steps.Linker()),
+        ("", steps.Linker()),
+    ],
+    ids=["AMD v4", "AMD v3", "AMD v2", "Intel v4", "Intel v3", "glibc 2.37", "no linker"],
+)
+def test_the_dynamic_linker_of_any_cpu_is_led_to_the_same_folders(said: str, needed: steps.Linker) -> None:
+    assert steps.linker_of(said) == needed
 
 
 def test_a_case_that_differs_is_listed_and_misses_the_goal(tmp_path: Path) -> None:

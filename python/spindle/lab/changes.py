@@ -1,5 +1,5 @@
-"""The changes of the kernel's source. Without them two runs would differ, processes would be left behind, and a request
-would cost twice the time.
+"""The changes of the kernel's source. Without them two runs would differ, processes would be left behind, a request
+would cost twice the time, and no kernel would boot on a CPU with AMX.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from .errors import LabError
 from .files import place
 
 _TIME = "arch/um/kernel/time.c"
-_CLOCK = "arch/um/kernel/lab_clock.h"
+_REGISTERS = "arch/x86/um/os-Linux/registers.c"
+_PARTS = {"lab_clock.h": "arch/um/kernel", "lab_xstate.h": "arch/x86/um/os-Linux"}
+"""Files in `image` that the source includes, and their folders."""
 _INTERNAL = "arch/um/include/linux/time-internal.h"
 _VIRTIO = "arch/um/drivers/virtio_uml.c"
 _STUB = "arch/um/os-Linux/skas/process.c"
@@ -98,6 +100,7 @@ def edits(series: str, hz: int) -> list[Edit]:
         Edit("arch/um/os-Linux/util.c", "\treturn getrandom(buf, len, flags);\n", _SPLITMIX),
         # Processes in the lab must die with it: without its tracer their system calls would be the host's.
         Edit(_STUB, f"(void *) {_TRACED})", f"(void *) ({_TRACED} | PTRACE_O_EXITKILL))"),
+        *_XSTATE_EDITS,
         *_CLOCK_EDITS,
         *_EDITS_OF_SERIES[series],
     ]
@@ -113,6 +116,17 @@ _EDITS_OF_SERIES = {
     ],
 }
 
+
+_XSTATE_EDITS = [
+    Edit(_REGISTERS, "int restore_i387_registers(", '#include "lab_xstate.h"\n\nint restore_i387_registers('),
+    Edit(
+        _REGISTERS,
+        "\tstruct iovec iov;\n\tif (have_xstate_support) {\n",
+        "\tif (have_xstate_support) {\n\t\tstruct iovec iov = lab_whole_xstate(fp_regs);\n\n",
+        "\t\tif (ptrace(PTRACE_SETREGSET,",
+    ),
+    Edit(_REGISTERS, "\tfree(fp_regs);\n", "\tfree(fp_regs);\n\tlab_find_xstate(pid);\n"),
+]
 
 _CLOCK_EDITS = [
     Edit(
@@ -172,17 +186,18 @@ _CLOCK_EDITS = [
 ]
 
 
-def _clock() -> bytes:
-    return files(__package__).joinpath("image/lab_clock.h").read_bytes()
-
-
 def apply(tree: Path, series: str, hz: int) -> None:
     """Change a source of this series. Raises LabError."""
     for edit in edits(series, hz):
         edit.apply(tree)
-    place(tree / _CLOCK, _clock())
+    for name, folder in _PARTS.items():
+        place(tree / folder / name, _part(name))
 
 
 def digested(series: str, hz: int) -> bytes:
     """Bytes that differ if the changes do."""
-    return repr(edits(series, hz)).encode() + _clock()
+    return repr(edits(series, hz)).encode() + b"".join(map(_part, _PARTS))
+
+
+def _part(name: str) -> bytes:
+    return files(__package__).joinpath("image", name).read_bytes()

@@ -127,8 +127,14 @@ class Running:
 
     def _last_lines(self) -> str:
         self.log.seek(0)
-        lines = [line.strip() for line in self.log.read().decode(errors="replace").splitlines() if line.strip()]
-        return " / ".join(lines[-_LOG_LINES:]) or f"exit status {self.process.returncode}"
+        return last_words(self.log.read().decode(errors="replace")) or f"exit status {self.process.returncode}"
+
+
+def last_words(log: str) -> str:
+    """The lines of a kernel's log from which one sees why it ended: those up to a panic, else the last ones."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    end = next((at + 1 for at, line in enumerate(lines) if line.startswith("Kernel panic")), len(lines))
+    return " / ".join(lines[max(end - _LOG_LINES, 0) : end])
 
 
 @contextmanager

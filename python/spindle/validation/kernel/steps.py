@@ -8,6 +8,8 @@ import subprocess
 from collections.abc import Iterator
 from functools import cache
 
+from msgspec import Struct
+
 from spindle.validation.kernel.cases import APPENDED_BYTES, NOMINAL_BYTES, Case, Load
 from spindle.validation.kernel.runner import NotModelled
 
@@ -25,7 +27,12 @@ STRIPES = 256
 _FILE = "/mnt/f"
 _FILE_MIB = 64
 _DD = "/usr/local/bin/dd"
-_LINKER, _LEVEL = "/lib64/ld-linux-x86-64.so.2", "x86-64-v4"
+_LINKER = "/lib64/ld-linux-x86-64.so.2"
+_LEVELS = ("x86-64-v4", "x86-64-v3")
+"""Levels whose folders were searched where the cases were measured, besides x86-64-v2."""
+_OF_SOME_CPUS = {"haswell", "xeon_phi", "avx512_1"}
+"""Folders that were not."""
+_HIDDEN = ("LZCNT", "AVX512CD")
 _SHELL = "/bin/sh"
 """A name that is searched for in vain in the first folders of the PATH takes time."""
 _PRIORITIES = {"realtime:0": "ionice -c 1 -n 0 ", "idle": "ionice -c 3 ", None: ""}
@@ -85,31 +92,59 @@ def script(case: Case) -> str:
     """Return the commands of a case for the shell. Raises NotModelled."""
     printed = " ".join(f"$(cat /sys/block/{_device(case)}/{name} 2>/dev/null)" for name in _PRINTED)
     timed = f"load timed /dev/{MARKER} {_readings(case)} {_command(case)} >{_FIGURES} 2>{_ERRORS}"
-    steps = [*_queues(case), *_array(case), *_file_system(case), f": {printed}", "sleep 1", timed]
+    steps = [*_hiding(), *_queues(case), *_array(case), *_file_system(case), f": {printed}", "sleep 1", timed]
     return "\n".join([*steps, f"status=$?; cat {_FIGURES}*; cat {_ERRORS} >&2; exit $status", ""])
 
 
 def _linked(command: str) -> str:
-    """A command whose program looks for its libraries in the folders of `_LEVEL` too, in vain: 8 readings of the clock.
-    The cases were measured on a CPU where it does so of itself. `hash` looks for the program as the shell would.
+    """A command whose program looks for its libraries where it did on the CPU on which the cases were measured. `hash`
+    looks for the program as the shell would.
     """
-    if _is_searched():
+    levels = _linker().added
+    if not levels:
         return command
-    linked = f"{_LINKER} --glibc-hwcaps-prepend {_LEVEL} "
+    linked = f"{_LINKER} --glibc-hwcaps-prepend {':'.join(levels)} "
     if command.startswith("/"):
         return linked + command
     program = command.split()[0]
     return f"{{ hash {program}; {linked}/usr/sbin/{command}; }}"
 
 
+class Linker(Struct, frozen=True):
+    """Settings with which the dynamic linker of any CPU searches the folders that it searched where the cases were
+    measured.
+
+    A folder that is not there costs a program 8 readings of the clock.
+    """
+
+    hidden: tuple[str, ...] = ()
+    """Features of the CPU that it must not see: glibc 2.36 searches further folders on some CPUs of Intel
+    (sysdeps/x86/cpu-features.c: dl_platform, dl_hwcap).
+    """
+    added: tuple[str, ...] = ()
+    """Levels of CPUs that it leaves out of itself."""
+
+
+def linker_of(said: str) -> Linker:
+    """Return what the dynamic linker needs, by its `--help`; nothing if that is empty."""
+    searched = set(re.findall(r"^ +(\S+) \((?:AT_PLATFORM; )?supported, searched\)$", said, re.M))
+    if searched & _OF_SOME_CPUS:
+        return Linker(_HIDDEN, _LEVELS)  # without the hidden features the levels are not its own
+    return Linker(added=tuple(level for level in _LEVELS if level not in searched) if said else ())
+
+
 @cache
-def _is_searched() -> bool:
-    """False if the dynamic linker knows these folders and leaves them out: it chooses by the CPU (`ld.so --help`)."""
+def _linker() -> Linker:
     try:
         said = subprocess.run([_LINKER, "--help"], capture_output=True, text=True, check=False).stdout
     except OSError:
-        return True
-    return re.search(rf"^ *{_LEVEL}$", said, re.M) is None
+        said = ""
+    return linker_of(said)
+
+
+def _hiding() -> Iterator[str]:
+    if hidden := _linker().hidden:
+        yield "export GLIBC_TUNABLES=glibc.cpu.hwcaps=" + ",".join(f"-{feature}" for feature in hidden)
 
 
 def _readings(case: Case) -> int:
