@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import final
 
 from spindle.base.errors import ConfigError as ConfigError
+from spindle.base.errors import NotModelled as NotModelled
 from spindle.base.errors import RunError as RunError
 
 __version__: str

@@ -14,6 +14,7 @@ from tests.program import spindle
 
 pytestmark = pytest.mark.usefixtures("lab")
 MEASURED = Path(__file__).parent.parent / "data/kernel61-lab"
+SYNCED = MEASURED.with_name("kernel61-synced")
 ALL = [case.name for case in read_cases(MEASURED)]
 
 
@@ -29,15 +30,26 @@ def test_a_measured_case_is_repeated(case: str) -> None:
     assert done.status == 0
 
 
-@pytest.mark.parametrize("name", ["i-raid1-randwrite-bs4-d1-bitmap", "f-raid0-c512-ext4-append-fsync"])
+@pytest.mark.parametrize(
+    "name",
+    ["i-raid1-randwrite-bs4-d1-bitmap", "f-raid0-c512-ext4-append-fsync", "g-raid6-c512-randwrite-bs64-d8-deg1"],
+)
 def test_a_cpu_of_a_lower_level_gives_the_same_trace(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """There the dynamic linker looks for libraries in fewer folders of itself. One reading of the clock more or less in
-    mdadm, dd or mkfs.ext4 would change the two cases."""
+    mdadm, dd or mkfs.ext4 would change two of the cases."""
     lower = steps.Linker(hidden=("AVX512F", "LZCNT", "AVX512CD"), added=("x86-64-v4", "x86-64-v3"))
     monkeypatch.setattr(steps, "_linker", lambda: lower)
     [compared] = validate_kernel(MEASURED, kernel="default", only=[name]).compared
     assert compared.traces
     assert compared.equal_traces == compared.traces
+
+
+@pytest.mark.parametrize("name", ["r-raid6-c512-check-bs1024", "r-raid1-rebuild-limit20000-bs1024"])
+def test_a_check_and_a_rebuild_have_the_measured_requests_and_time(name: str) -> None:
+    [compared] = validate_kernel(SYNCED, kernel="default", only=[name]).compared
+    assert compared.sizes_equal
+    assert compared.requests_error == 0
+    assert abs(compared.time_error) < 1e-4
 
 
 LEGACY = """

@@ -8,11 +8,17 @@ use spindle_engine::EngineError;
 
 // Python defines them, below the same root as all others.
 import_exception!(spindle.base.errors, ConfigError);
+import_exception!(spindle.base.errors, NotModelled);
 import_exception!(spindle.base.errors, RunError);
 
 /// A configuration error of any crate as Python's.
 pub(crate) fn config(error: impl std::fmt::Display) -> PyErr {
     ConfigError::new_err(error.to_string())
+}
+
+/// Something that a model lacks as Python's.
+pub(crate) fn not_modelled(error: impl std::fmt::Display) -> PyErr {
+    NotModelled::new_err(error.to_string())
 }
 
 /// An error of a load as Python's: a workload or an option that this target or machine cannot take is as wrong as one
@@ -37,5 +43,6 @@ pub(crate) fn json(value: &impl Serialize) -> PyResult<String> {
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ConfigError", module.py().get_type::<ConfigError>())?;
+    module.add("NotModelled", module.py().get_type::<NotModelled>())?;
     module.add("RunError", module.py().get_type::<RunError>())
 }

@@ -374,6 +374,7 @@ fn refused(error: &SimError) -> PyErr {
         | SimError::Standstill { .. }
         | SimError::Merge(_)
         | SimError::Trace(_) => errors::run(error),
+        SimError::NeedsKernel { .. } => errors::not_modelled(error),
         _ => errors::config(error),
     }
 }

@@ -25,5 +25,9 @@ class ConfigError(SpindleError, ValueError):
     exit_code = 2
 
 
+class NotModelled(ConfigError):
+    """Something that a model lacks: of a machine (the lab may have it), or of a measured case."""
+
+
 class RunError(SpindleError, OSError):
     """The load could not be started: one line."""

@@ -43,7 +43,7 @@ def kernel_page(report: KernelReport) -> Iterator[str]:
             rows = [row(name, kind, [of for of in of_table if of.kind == kind]) for kind in kinds]
             yield from table(columns, [*rows, row(name, "all", of_table)], style_of(sys.stdout))
             yield ""
-    for goal in report.goals:
+    for goal in filter(lambda goal: goal.cases, report.goals):
         reached = "reached" if goal.reached else "missed"
         yield f"{goal.what}: {goal.agreeing} of {goal.cases} (goal {goal.share:.0%}: {reached})"
     listed = [of for of in report.compared if not (of.is_same if report.is_exact else of.agrees)]

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from spindle.base.errors import NotModelled
 from spindle.validation.kernel.cases import ELEVATORS, REQUESTS, Case, CasesError, read_cases
-from spindle.validation.kernel.runner import CaseFigures, MemberFigures, NotModelled, Runner
+from spindle.validation.kernel.runner import CaseFigures, MemberFigures, Runner
 
 REQUESTS_WITHIN = 0.02
 TIME_WITHIN = 0.05

@@ -9,10 +9,11 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from spindle import _core
+from spindle.base.errors import NotModelled
 from spindle.result.figures import Stream
 from spindle.run.simulate import SimulatedRun, read_figures
 from spindle.validation.kernel.cases import ELEVATORS, Case, Load
-from spindle.validation.kernel.runner import CaseFigures, LoadFigures, MemberFigures, NotModelled
+from spindle.validation.kernel.runner import CaseFigures, LoadFigures, MemberFigures
 from spindle.validation.kernel.steps import CHECK, CLOCK_READING_NS, DRIVES, REBUILT, STRIPES, SYNCS
 from spindle.validation.kernel.trace import Request, member_figures
 

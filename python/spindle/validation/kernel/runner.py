@@ -1,4 +1,4 @@
-"""The seam between the measured cases and what repeats them."""
+"""The seam between the measured cases and what repeats them. A case that a runner cannot repeat is `NotModelled`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,6 @@ from msgspec import Struct
 
 if TYPE_CHECKING:
     from spindle.validation.kernel.cases import Case
-
-
-class NotModelled(Exception):
-    """A runner cannot repeat a case; the text is the reason."""
 
 
 class MemberFigures(Struct, frozen=True, kw_only=True):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 
 from msgspec import Struct
 
+from spindle.base.errors import NotModelled
 from spindle.validation.kernel.cases import APPENDED_BYTES, NOMINAL_BYTES, Case, Load
-from spindle.validation.kernel.runner import NotModelled
 
 DRIVES = ("vda", "vdb", "vdc", "vdd")
 MARKER = "vde"
@@ -49,6 +49,10 @@ _PRINTED = (
 MIXES = ("mix", "mixw")
 _DEFAULT_LIMIT_KIB = 200_000
 CHECK = "check"
+_IDLE = {"sync_action": "idle", "sync_completed": "none", "degraded": "0"}
+"""Files of md and their values when a check is over. md's thread waits for each program that reads one: with three the
+requests of a check are as measured, which is fitted.
+"""
 _REBUILDS_KIB = {"rebuild": _DEFAULT_LIMIT_KIB, "rebuild-limit20000": 20_000}
 SYNCS = {**_REBUILDS_KIB, CHECK: _DEFAULT_LIMIT_KIB}
 """Operation of md -> its highest speed, KiB/s."""
@@ -92,13 +96,15 @@ def script(case: Case) -> str:
     """Return the commands of a case for the shell. Raises NotModelled."""
     printed = " ".join(f"$(cat /sys/block/{_device(case)}/{name} 2>/dev/null)" for name in _PRINTED)
     timed = f"load timed /dev/{MARKER} {_readings(case)} {_command(case)} >{_FIGURES} 2>{_ERRORS}"
-    steps = [*_hiding(), *_queues(case), *_array(case), *_file_system(case), f": {printed}", "sleep 1", timed]
+    steps = [*_hiding(), *_queues(case), *_array(case), *_file_system(case), f": {printed}"]
+    steps += [f"sleep {_pause_s(case)}", timed]
     return "\n".join([*steps, f"status=$?; cat {_FIGURES}*; cat {_ERRORS} >&2; exit $status", ""])
 
 
-def _linked(command: str) -> str:
-    """A command whose program looks for its libraries where it did on the CPU on which the cases were measured. `hash`
-    looks for the program as the shell would.
+def _linked(command: str, *, is_found: bool = False) -> str:
+    """A command whose program looks for its libraries where it did on the CPU on which the cases were measured.
+
+    `hash` looks for the program as the shell would, unless the shell has found it before (`is_found`).
     """
     levels = _linker().added
     if not levels:
@@ -106,8 +112,8 @@ def _linked(command: str) -> str:
     linked = f"{_LINKER} --glibc-hwcaps-prepend {':'.join(levels)} "
     if command.startswith("/"):
         return linked + command
-    program = command.split()[0]
-    return f"{{ hash {program}; {linked}/usr/sbin/{command}; }}"
+    linked += f"/usr/sbin/{command}"
+    return linked if is_found else f"{{ hash {command.split()[0]}; {linked}; }}"
 
 
 class Linker(Struct, frozen=True):
@@ -152,6 +158,13 @@ def _readings(case: Case) -> int:
     return of_loads.get(case.level, of_loads[""])
 
 
+def _pause_s(case: Case) -> float:
+    """Before the measurement. Long sleeps of md end with each eighth tick (kernel/time/timer.c: LVL_GRAN): with a tick
+    more the rebuilds with a limit take as long as measured, which is fitted.
+    """
+    return 1.004 if case.operation in _REBUILDS_KIB else 1
+
+
 def _device(case: Case) -> str:
     return "vda" if case.level == "single" else "md0"
 
@@ -186,7 +199,9 @@ def _array(case: Case) -> Iterator[str]:
 
 
 def _removal(drive: str) -> str:
-    fail, remove = (_linked(f"mdadm -q /dev/md0 {how}") for how in (f"-f /dev/{drive}", "--remove faulty"))
+    fail, remove = (
+        _linked(f"mdadm -q /dev/md0 {how}", is_found=True) for how in (f"-f /dev/{drive}", "--remove faulty")
+    )
     return f"{fail}; sleep 1; {remove}"
 
 
@@ -234,9 +249,9 @@ def _command(case: Case) -> str:
         case "append-fsync":
             return f"load append {_FILE} {APPENDED_BYTES} {case.count}"
         case "check":
-            return _until(f"echo check >{_MD}/sync_action", "sync_action", "idle")
+            return _until(f"echo check >{_MD}/sync_action", _IDLE)
         case operation if operation in _REBUILDS_KIB:
-            return _until(_linked(f"mdadm -q /dev/md0 -a /dev/{REBUILT}"), "degraded", "0")
+            return _until(_linked(f"mdadm -q /dev/md0 -a /dev/{REBUILT}"), {"degraded": "0"})
     if not case.loads:
         raise NotModelled(f"operation {case.operation}")
     loads = [f"{_PRIORITIES[load.priority]}{_requests(file, load)}" for load in case.loads]
@@ -253,9 +268,12 @@ def _command(case: Case) -> str:
     return f"{_SHELL} -c {shlex.quote(first + after_first + second + after_second)}"
 
 
-def _until(command: str, file: str, value: str) -> str:
-    """A command, and a wait until a file of md has the value."""
-    return f"{_SHELL} -c " + shlex.quote(f'{command}; until [ "$(cat {_MD}/{file})" = {value} ]; do sleep 0.01; done')
+def _until(command: str, state: Mapping[str, str]) -> str:
+    """A command, and a wait until files of md have these values."""
+    found = "".join(f"$(cat {_MD}/{file})" for file in state)
+    return f"{_SHELL} -c " + shlex.quote(
+        f'{command}; until [ "{found}" = {"".join(state.values())} ]; do sleep 0.01; done'
+    )
 
 
 def _requests(file: str, load: Load) -> str:
