@@ -27,7 +27,13 @@ pub(crate) struct PassBudget {
 #[derive(Debug, Default)]
 pub(crate) struct Share {
     held: i64,
+    chunk: i64,
+    /// Time of the last chunk.
+    taken_ns: u64,
 }
+
+/// A chunk is what a worker used up in this time: one that is slow keeps nothing that the others wait for at the end.
+const CHUNK_NS: u64 = 1_000_000;
 
 impl Budget {
     pub(crate) fn new(total: u64, workers: u32, largest_chunk: u64) -> Budget {
@@ -48,12 +54,9 @@ impl Share {
     /// Takes `cost`; false if nothing at all is left. The last taker may get more than was left: the last
     /// request of a byte count is issued whole.
     #[inline]
-    pub(crate) fn take(&mut self, budget: &Budget, cost: i64) -> bool {
+    pub(crate) fn take(&mut self, budget: &Budget, cost: i64, now: u64) -> bool {
         if self.held < cost {
-            let chunk =
-                (budget.left.load(Relaxed) / (budget.workers * 8)).min(budget.largest_chunk);
-            // For whole requests, if all cost the same: each thread with a part of one would issue one too many.
-            let wanted = (chunk - chunk % cost.max(1)).max(cost - self.held);
+            let wanted = self.wanted(budget, cost, now);
             let before = budget.left.fetch_sub(wanted, Relaxed);
             let granted = before.clamp(0, wanted);
             if granted < wanted {
@@ -67,6 +70,20 @@ impl Share {
         }
         self.held -= cost;
         true
+    }
+
+    /// The next chunk.
+    fn wanted(&mut self, budget: &Budget, cost: i64, now: u64) -> i64 {
+        let since = now.saturating_sub(self.taken_ns).max(1);
+        self.taken_ns = now;
+        let used = u128::from(self.chunk.unsigned_abs()) * u128::from(CHUNK_NS) / u128::from(since);
+        let grown = i64::try_from(used).map_or(i64::MAX, |used| used.min(2 * self.chunk));
+        self.chunk = (budget.left.load(Relaxed) / (budget.workers * 8))
+            .min(budget.largest_chunk)
+            .min(grown)
+            .max(cost);
+        // For whole requests, if all cost the same: each thread with a part of one would issue one too many.
+        (self.chunk - self.chunk % cost.max(1)).max(cost - self.held)
     }
 
     /// Takes back what was paid for a request that does not count.
@@ -115,10 +132,10 @@ impl<'a> Purse<'a> {
 
     /// Takes what a request of `len` bytes costs from every budget; false: one is used up, and nothing is taken.
     #[inline]
-    pub(crate) fn pay(&mut self, len: u32) -> bool {
+    pub(crate) fn pay(&mut self, len: u32, now: u64) -> bool {
         for index in 0..self.budgets.len() {
             let (budget, share, _, reason) = &mut self.budgets[index];
-            if !share.take(budget, cost(reason, 1, i64::from(len))) {
+            if !share.take(budget, cost(reason, 1, i64::from(len)), now) {
                 for (_, share, _, reason) in &mut self.budgets[..index] {
                     share.refund(cost(reason, 1, i64::from(len)));
                 }
@@ -169,7 +186,7 @@ mod tests {
                     scope.spawn(|| {
                         let mut share = Share::default();
                         let mut taken = 0;
-                        while share.take(&budget, 1) {
+                        while share.take(&budget, 1, taken) {
                             taken += 1;
                         }
                         taken
@@ -184,12 +201,40 @@ mod tests {
         assert_eq!(taken, 100_003);
     }
 
+    /// One takes a request each microsecond, the other each 10 ms: the fast one ends when the slow one does.
+    #[test]
+    fn a_slow_worker_keeps_nothing_from_a_fast_one() {
+        let budget = Budget::new(100_000, 2, 256);
+        let (mut fast, mut slow) = (Share::default(), Share::default());
+        let mut now = 0;
+        while !budget.is_empty() {
+            if now % 10_000_000 == 0 {
+                assert!(slow.take(&budget, 1, now));
+                assert_eq!(slow.held, 0);
+            }
+            fast.take(&budget, 1, now);
+            now += 1_000;
+        }
+    }
+
+    #[test]
+    fn a_fast_worker_rarely_goes_to_the_shared_rest() {
+        let budget = Budget::new(1_000_000, 1, 256);
+        let mut share = Share::default();
+        let mut chunks = 0;
+        for now in 0..100_000 {
+            chunks += u32::from(share.held == 0);
+            assert!(share.take(&budget, 1, 1_000 * now));
+        }
+        assert!(chunks < 500, "{chunks}");
+    }
+
     #[test]
     fn the_last_request_of_a_byte_count_is_whole() {
         let budget = Budget::new(10_000, 1, 0);
         let mut share = Share::default();
         let mut requests = 0;
-        while share.take(&budget, 4096) {
+        while share.take(&budget, 4096, 0) {
             requests += 1;
         }
         assert_eq!(requests, 3);

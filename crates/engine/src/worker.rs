@@ -315,7 +315,7 @@ impl<'a, B: Backend> Worker<'a, B> {
     fn draw(&mut self, now: u64) -> Drawn {
         let purse = &mut self.purse;
         match (
-            self.source.next_paid(|len| purse.pay(len)),
+            self.source.next_paid(|len| purse.pay(len, now)),
             &self.stream.pace,
         ) {
             (Drawn::Request(_, request), Some(pace)) => {
