@@ -12,7 +12,7 @@ import pytest
 from spindle.result.document import decode
 from spindle.result.record import RunRecord
 from tests.program import Amid, Ended, Invoke
-from tests.workbench import Workbench
+from tests.workbench import DETACH_LOOP, Workbench
 
 MIB = 1 << 20
 
@@ -70,7 +70,7 @@ def test_errors_that_are_tolerated_are_counted_and_judged(bench: Workbench, invo
 def test_a_detached_loop_device_exists_until_the_end_of_the_run(bench: Workbench, invoke: Invoke, amid: Amid) -> None:
     """The kernel detaches it when its last user closes it (LO_FLAGS_AUTOCLEAR), so no request fails."""
     device = bench.loop(random_image(bench))
-    amid(lambda: subprocess.run(["losetup", "-d", device], check=True))
+    amid(lambda: subprocess.run([*DETACH_LOOP, device], check=True))
     found = invoke("run", "seeker", device, "--seconds", "1")
     assert found.status in (0, 1)
     assert "Traceback" not in found.err

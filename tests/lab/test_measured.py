@@ -16,6 +16,7 @@ pytestmark = pytest.mark.usefixtures("lab")
 MEASURED = Path(__file__).parent.parent / "data/kernel61-lab"
 SYNCED = MEASURED.with_name("kernel61-synced")
 ALL = [case.name for case in read_cases(MEASURED)]
+INTEL = steps.Linker(hidden=("LZCNT", "AVX512CD"), added=("x86-64-v4", "x86-64-v3"))
 
 
 @pytest.mark.parametrize("case", ALL)
@@ -37,7 +38,7 @@ def test_a_measured_case_is_repeated(case: str) -> None:
 def test_a_cpu_of_a_lower_level_gives_the_same_trace(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """There the dynamic linker looks for libraries in fewer folders of itself. One reading of the clock more or less in
     mdadm, dd or mkfs.ext4 would change two of the cases."""
-    lower = steps.Linker(hidden=("AVX512F", "LZCNT", "AVX512CD"), added=("x86-64-v4", "x86-64-v3"))
+    lower = steps.Linker(hidden=("AVX512F", *INTEL.hidden), added=INTEL.added)
     monkeypatch.setattr(steps, "_linker", lambda: lower)
     [compared] = validate_kernel(MEASURED, kernel="default", only=[name]).compared
     assert compared.traces
@@ -66,7 +67,6 @@ Subdirectories of glibc-hwcaps directories, in priority order:
   x86-64-v2 (supported, searched)
 """
 SEARCHED = " (supported, searched)"
-INTEL = steps.Linker(hidden=("LZCNT", "AVX512CD"), added=("x86-64-v4", "x86-64-v3"))
 
 
 @pytest.mark.parametrize(
