@@ -105,6 +105,9 @@ lab-grid: $(VENV)/built ## the simulator against the lab's kernel: machines and 
 lab-grid-buffered: $(VENV)/built ## the same through the page cache, raw and in ext4 and XFS (needs `make lab`; 6 CPU minutes): ARGS are passed on
 	$(BIN)/spindle validate grid --buffered $(ARGS)
 
+lab-grid-bitmaps: $(VENV)/built ## writes to arrays with a write-intent bitmap and without one, both ways (needs `make lab`; 7 CPU minutes): ARGS are passed on
+	$(BIN)/spindle validate grid --bitmaps $(ARGS)
+
 lab-cases: $(VENV)/built ## all cases of the kinds of `kernel61`, measured in the lab: tables for `spindle validate kernel DIR` (needs `make lab`; 15 CPU minutes): ARGS are passed on
 	$(BIN)/python benches/lab_cases.py $(or $(ARGS),target/lab-cases)
 

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from spindle.library.validation import grid_plot
 from spindle.report.terminal.grid import grid_page
-from spindle.validation.grid import buffered, causes
+from spindle.validation.grid import bitmaps, buffered, causes
 from spindle.validation.grid.compare import GridReport, PointComparison, compare
-from spindle.validation.grid.grids import BUFFERED, DIRECT, Grid
+from spindle.validation.grid.grids import BITMAPS, BUFFERED, DIRECT, Grid
 from spindle.validation.grid.outcomes import Operation, Outcome, PointOutcomes, measured, simulated
 from spindle.validation.grid.points import DEPTHS, LEVELS, OPERATIONS, SCHEDULERS, SIZES_KIB, Point, points
 from tests.program import spindle
@@ -38,7 +38,16 @@ BUFFERED_POINT = buffered.BufferedPoint(
     chunk_kib=512,
     limits="tight",
 )
-GRIDS = pytest.mark.parametrize("grid", [DIRECT, BUFFERED], ids=["direct", "buffered"])
+BITMAP_POINT = bitmaps.BitmapPoint(
+    level="raid5",
+    bitmap="4M",
+    drive="disk",
+    operation="randwrite",
+    size_kib=64,
+    outstanding=4,
+    threads=True,
+)
+GRIDS = pytest.mark.parametrize("grid", [DIRECT, BUFFERED, BITMAPS], ids=["direct", "buffered", "bitmaps"])
 
 
 def outcome(**changes: object) -> Outcome:
@@ -75,12 +84,23 @@ def test_the_buffered_grid_has_every_value_of_every_factor_equally_often() -> No
     assert chunks == set(buffered.CHUNKS_KIB)
 
 
+def test_the_grid_of_bitmaps_has_every_value_of_every_factor_equally_often() -> None:
+    grid = bitmaps.points()
+    assert grid == bitmaps.points()
+    pairs = Counter((point.level, point.bitmap) for point in grid)
+    assert set(pairs.values()) == {bitmaps.LOADS_OF_A_PAIR}
+    assert len(pairs) == len(bitmaps.LEVELS) * len(bitmaps.BITMAPS)
+    for factor in ("operation", "size_kib", "drive"):
+        counts = Counter(getattr(point, factor) for point in grid).values()
+        assert max(counts) - min(counts) <= 1, factor
+
+
 @GRIDS
 def test_each_point_runs_in_the_simulator(grid: Grid) -> None:
     for point in grid.points():
         found = simulated(point)
         assert found.iops > 0
-        assert isinstance(point, Point | buffered.BufferedPoint)
+        assert isinstance(point, Point | buffered.BufferedPoint | bitmaps.BitmapPoint)
         assert sum(operation.requests for operation in found.operations.values()) == point.requests
 
 
@@ -114,7 +134,7 @@ def test_a_short_load_on_disks_may_differ_by_its_first_seek(drive: str, iops: in
     assert compared(outcome(), exact, replace(POINT, level="single", drive=drive)).cause == cause
 
 
-def reported(grid: Grid, point: Point | buffered.BufferedPoint) -> GridReport:
+def reported(grid: Grid, point: Point | buffered.BufferedPoint | bitmaps.BitmapPoint) -> GridReport:
     """A grid of two points, of which one agrees."""
     both = [PointOutcomes(point, outcome(), outcome()), PointOutcomes(point, outcome(bytes_per_s=32e6), outcome())]
     found = [compare(grid, of) for of in both]
@@ -131,6 +151,22 @@ def test_differences_of_buffered_writes_depend_on_the_level() -> None:
         point = replace(BUFFERED_POINT, level=level, operation=operation)
         found = compare(BUFFERED, PointOutcomes(point, outcome(bytes_per_s=32e6), outcome()))
         assert found.cause == cause
+
+
+@pytest.mark.parametrize(
+    ("level", "writes", "iops", "cause"),
+    [
+        ("raid5", 1200, 500, causes.ROWS),
+        ("raid1", 1200, 500, causes.UNKNOWN),
+        ("raid5", 1000, 900, causes.FIRST_SEEK),
+        ("raid5", 1000, 500, causes.UNKNOWN),
+    ],
+)
+def test_differences_with_a_bitmap_have_a_cause(level: str, writes: int, iops: int, cause: str) -> None:
+    exact = outcome(iops=iops, bytes_per_s=64_000 * iops)
+    fast = outcome(at_drives={"reads": 1000, "writes": writes, "flushes": 0})
+    found = compare(BITMAPS, PointOutcomes(replace(BITMAP_POINT, level=level), fast, exact))
+    assert found.cause == cause
 
 
 def test_buffered_writes_may_end_at_once() -> None:
@@ -159,13 +195,34 @@ def test_the_page_of_the_buffered_grid_sums_up_its_own_factors(tmp_path: Path) -
     assert "Mean latency" not in (tmp_path / "grid.svg").read_text()
 
 
+def test_the_page_of_the_grid_of_bitmaps_sums_up_its_own_factors(tmp_path: Path) -> None:
+    report = reported(BITMAPS, BITMAP_POINT)
+    page = "\n".join(grid_page(report))
+    assert "raid5 disk bitmap-4M randwrite 64K x4t: throughput -50.0%" in page
+    assert "\nbitmap 4M " in page
+    grid_plot(report).save(tmp_path / "grid.svg")
+
+
+def test_two_grids_at_a_time_are_refused() -> None:
+    done = spindle("validate", "grid", "--buffered", "--bitmaps")
+    assert done.status == 2
+    assert "choose one" in done.complaint
+
+
 def test_a_name_that_no_point_has_is_one_clear_line() -> None:
     done = spindle("validate", "grid", "--only", "raid7")
     assert done.status == 2
     assert "raid7: no point of the grid" in done.complaint
 
 
-@pytest.mark.parametrize("chosen", [["--only", "single plain none"], ["--buffered", "--only", "single plain"]])
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        ["--only", "single plain none"],
+        ["--buffered", "--only", "single plain"],
+        ["--bitmaps", "--only", "raid10n2 plain"],
+    ],
+)
 @pytest.mark.usefixtures("agent")
 def test_a_drive_with_a_plain_service_time_agrees(chosen: list[str]) -> None:
     done = spindle("validate", "grid", *chosen)

@@ -57,6 +57,8 @@ pub struct DriveKnobs {
 pub struct ArrayCommands {
     /// Commands that create it, in order; the array is the last one's.
     pub create: Vec<String>,
+    /// mdadm makes a write-intent bitmap.
+    pub has_bitmap: bool,
     /// `stripe_cache_size` of levels with parity.
     pub stripe_cache_size: Option<u32>,
     /// A member that is rebuilt, or a check.
@@ -230,6 +232,7 @@ fn array_commands(setup: &ArraySetup, drives: usize) -> Result<ArrayCommands, La
                 format!("{command} --metadata=1.2 --assume-clean --run{map}{offset}")
             })
             .collect(),
+        has_bitmap: setup.bitmap.is_some(),
         stripe_cache_size: has_parity.then_some(setup.stripe_cache),
         rebuild: setup.rebuild.map(|rebuild| RebuildCommand {
             device: rebuild.member.map(|slot| device_name(slot as usize)),

@@ -266,6 +266,12 @@ fn arrays() -> impl Strategy<Value = (u32, String)> {
         "rebuild = 1",
         "data_offset = '1MiB'",
     ]);
+    let bitmap = select(vec![
+        "",
+        "",
+        "\nbitmap = 'internal'\nbitmap_chunk = '16KiB'",
+        "\nbitmap = 'internal'",
+    ]);
     let chunk = select(vec![16, 64, 512]);
     let controller = select(vec![
         "",
@@ -274,8 +280,8 @@ fn arrays() -> impl Strategy<Value = (u32, String)> {
         "model = '9500S-12'",
         "model = '9650SE-16ML'",
     ]);
-    (level, state, chunk, controller, any::<bool>()).prop_map(
-        |(level, state, chunk, controller, owns_array)| {
+    (level, (state, bitmap), chunk, controller, any::<bool>()).prop_map(
+        |(level, (state, bitmap), chunk, controller, owns_array)| {
             let controller = match controller {
                 "" => String::new(),
                 model => format!("[controller]\n{model}\n"),
@@ -289,9 +295,9 @@ fn arrays() -> impl Strategy<Value = (u32, String)> {
             };
             let is_plain = ["raid0", "raid1", "raid5", "raid6"].contains(&level);
             let rest = match (owns_array && is_plain && !controller.is_empty(), level) {
-                (true, _) => "type = 'controller'",
-                (false, "raid0") => "",
-                (false, _) => state,
+                (true, _) => "type = 'controller'".to_owned(),
+                (false, "raid0") => String::new(),
+                (false, _) => format!("{state}{bitmap}"),
             };
             (
                 4,

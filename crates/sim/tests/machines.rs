@@ -84,6 +84,22 @@ fn mistakes_are_reported_with_file_line_and_allowed_values() {
             "rebuild",
         ),
         (
+            format!(
+                "[array]\nlevel = 'raid0'\nbitmap = 'internal'\n{}",
+                drives(2)
+            ),
+            "m.toml:3:",
+            "no copies",
+        ),
+        (
+            format!(
+                "[array]\nlevel = 'raid1'\nbitmap = 'internal'\nbitmap_chunk = '64KiB'\n{}",
+                drives(2)
+            ),
+            "m.toml:4:",
+            "at least 1024 KiB",
+        ),
+        (
             format!("[array]\nlevel = 'raid1'\nchunk = '64KiB'\n{}", drives(2)),
             "m.toml:3:",
             "no chunks",

@@ -438,3 +438,22 @@ fn threads_that_begin_together_run_as_the_kernel_places_them() {
     );
     assert_eq!(order(&format!("kernel = '6.6'\n{one}")), as_started);
 }
+
+#[test]
+fn a_load_ends_with_its_last_request_whatever_comes_after_it() {
+    let drive = machine("[[drive]]\nservice = '1ms'\ncapacity = '1GiB'\n");
+    for (lines, elapsed_ms) in [
+        ("think = '700ms'", 10 + 9 * 700),
+        ("think = '700ms'\nworkers = 2", 4 * 701 + 2),
+        ("rate = '2 IOPS'", 9 * 500 + 1),
+    ] {
+        let load = format!(
+            "requests = 10\n[[stream]]\nname = 's'\npattern = 'uniform'\nsize = '4KiB'\n{lines}"
+        );
+        assert_eq!(
+            run(&drive, &load).run.elapsed_ns,
+            elapsed_ms * 1_000_000,
+            "{lines}"
+        );
+    }
+}

@@ -12,6 +12,9 @@ from .setup import KernelSetup, RebuildCommand
 
 FOLDER = "/mnt"
 """Where the file system is mounted."""
+BITMAP_S = 25
+"""mdadm makes a write-intent bitmap with all bits set; md looks at them each 5 s, and the fourth time they are cleared
+on the drives (`md_bitmap_daemon_work`)."""
 _MKFS = {
     "xfs": ("mkfs.xfs", "-q", "-f"),
     "ext4": ("mkfs.ext4", "-q", "-F"),
@@ -69,6 +72,8 @@ class Setup(KernelSetup, frozen=True, kw_only=True):
             if array.stripe_cache_size is not None:
                 for md in groups:
                     yield f"echo {array.stripe_cache_size} >/sys/block/md{md}/md/stripe_cache_size"
+            if array.has_bitmap:
+                yield f"sleep {BITMAP_S}"
             if array.rebuild is not None:
                 yield from self._synchronisation(array.rebuild, groups)
         if self.read_ahead_kib is not None:

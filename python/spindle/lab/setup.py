@@ -28,6 +28,8 @@ class ArrayCommands(Struct, frozen=True, kw_only=True):
 
     create: list[str]
     """Commands that create it, in order; the array is the last one's."""
+    has_bitmap: bool
+    """mdadm makes a write-intent bitmap."""
     stripe_cache_size: int | None
     """`stripe_cache_size` of levels with parity."""
     rebuild: RebuildCommand | None

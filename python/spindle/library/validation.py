@@ -14,6 +14,7 @@ from spindle.run.errors import Usage
 if TYPE_CHECKING:
     from spindle.library.plot import Plot
     from spindle.validation.grid.compare import GridReport
+    from spindle.validation.grid.grids import GridName
     from spindle.validation.kernel.compare import KernelReport
     from spindle.validation.kernel.runner import Runner
     from spindle.validation.published.compare import FigureComparison, PublishedReport
@@ -44,21 +45,24 @@ def validate_kernel(
 
 
 def validate_grid(
-    only: str = "", *, buffered: bool = False, say: Callable[[str], None] = lambda text: None
+    only: str = "",
+    *,
+    grid: GridName = "direct",
+    say: Callable[[str], None] = lambda text: None,
 ) -> GridReport:
-    """Run the grid of direct I/O, or of buffered I/O, in the simulator and in the lab: all points, or those whose name
-    contains `only`. `say` receives the progress. Raises `spindle.Error`.
+    """Run the grid of direct I/O, of buffered I/O or of write-intent bitmaps in the simulator and in the lab: all
+    points, or those whose name contains `only`. `say` receives the progress. Raises `spindle.Error`.
     """
     from spindle.host.signals import unwinding
     from spindle.validation.grid.compare import report
-    from spindle.validation.grid.grids import BUFFERED, DIRECT
+    from spindle.validation.grid.grids import GRIDS
 
-    grid = BUFFERED if buffered else DIRECT
-    chosen = [point for point in grid.points() if only in point.name]
+    of = GRIDS[grid]
+    chosen = [point for point in of.points() if only in point.name]
     if not chosen:
         raise Usage(f"{only}: no point of the grid has this in its name; leave it out to see all names")
     with unwinding():
-        return report(grid, say, chosen)
+        return report(of, say, chosen)
 
 
 def validate_rebuild(only: str = "", *, say: Callable[[str], None] = lambda text: None) -> RebuildReport:

@@ -13,8 +13,41 @@ pub(crate) enum Owner {
     Rows(u32),
     /// A stretch of a member that is being rebuilt.
     Rebuild(u32),
-    /// md's superblock.
+    /// md itself.
+    Metadata(Metadata),
+}
+
+/// A block of md's own, which it writes between two flushes on each member (`md_super_write`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Metadata {
     Superblock,
+    /// A page of the write-intent bitmap.
+    Bitmap(u32),
+}
+
+impl Metadata {
+    const SUPERBLOCK: u32 = u32::MAX;
+    /// The slot of the first page; those of the others are below it. `u32::MAX - 1` is that of flushes.
+    const FIRST_PAGE: u32 = u32::MAX - 2;
+    /// More pages than a bitmap has.
+    const MOST_PAGES: u32 = 1 << 16;
+
+    /// Stands for a slot in flushes.
+    pub(crate) fn slot(self) -> u32 {
+        match self {
+            Metadata::Superblock => Self::SUPERBLOCK,
+            Metadata::Bitmap(page) => Self::FIRST_PAGE - page,
+        }
+    }
+
+    /// The block that the slot of a flush stands for; none: a request of the load.
+    pub(crate) fn of_slot(slot: u32) -> Option<Metadata> {
+        match Self::FIRST_PAGE.checked_sub(slot) {
+            None if slot == Self::SUPERBLOCK => Some(Metadata::Superblock),
+            Some(page) if page < Self::MOST_PAGES => Some(Metadata::Bitmap(page)),
+            _ => None,
+        }
+    }
 }
 
 /// The issuer of a request.

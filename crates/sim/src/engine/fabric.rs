@@ -7,6 +7,8 @@ use spindle_array::{
     Array, ArrayError, Layout, Level, MemberRequest, MemberSet, Merger, Place, Rows, STRIPE_BLOCK,
 };
 
+use super::bio::Metadata;
+use super::bitmap::Bitmap;
 use super::rebuild::{BARRIER_UNIT, Rebuild};
 pub(crate) use super::stripes::StripeRules;
 use super::stripes::{Requests, RowManner, Stripes};
@@ -18,7 +20,7 @@ pub(crate) struct Fabric {
     /// First byte of each member's data, blocks of the drive.
     pub(crate) starts: Vec<u64>,
     flash: Vec<bool>,
-    missing: MemberSet,
+    pub(crate) missing: MemberSet,
     balance: BalanceRule,
     raid1: Raid1State,
     /// End of the last request completed on each member, bytes (`head_position`).
@@ -30,6 +32,9 @@ pub(crate) struct Fabric {
     pub(crate) rebuild: Option<Rebuild>,
     pub(crate) stripes: Option<Box<Stripes>>,
     pub(crate) superblock: Superblock,
+    pub(crate) bitmap: Option<Box<Bitmap>>,
+    /// Blocks of md's own that are on a member, with the flush after them under way; before blk-mq only.
+    pub(crate) written: Vec<(usize, Metadata)>,
     pub(crate) flushes: Flushes,
     data_offset: u64,
     /// All reads go through the stripe cache.
@@ -72,21 +77,49 @@ pub(crate) struct Superblock {
     pub(crate) active: bool,
     /// Members that have not finished.
     pub(crate) left: u32,
-    /// The first flush of a member is done.
-    pub(crate) flushed: Vec<bool>,
     /// Slots of the writers.
     pub(crate) writers: Vec<u32>,
     /// A rebuild has noted how far it is.
     pub(crate) is_noted: bool,
     /// Units of a rebuild that are to be written when md's thread has written the superblocks.
     pub(crate) units: Vec<u32>,
+    /// False if it is not modelled.
+    pub(crate) is_kept: bool,
+    /// Slots whose write to the array is under way, their number (`writes_pending`), and the end of the last one, ns.
+    is_writing: Vec<bool>,
+    pub(crate) writes: u32,
+    pub(crate) last_end_ns: u64,
+    /// An alarm is set that looks whether the array is to become clean.
+    pub(crate) has_alarm: bool,
+    /// The superblocks that are being written say that the array is clean.
+    pub(crate) is_cleaning: bool,
 }
 
 impl Superblock {
-    /// Stands for a slot in flushes.
-    pub(crate) const SLOT: u32 = u32::MAX;
     /// Blocks from the start of a member (metadata 1.2).
     const PLACE: u64 = 8;
+
+    /// The write of a slot begins.
+    pub(crate) fn begin_write(&mut self, slot: u32) {
+        let slot = slot as usize;
+        if self.is_writing.len() <= slot {
+            self.is_writing.resize(slot + 1, false);
+        }
+        self.writes += u32::from(!std::mem::replace(&mut self.is_writing[slot], true));
+    }
+
+    /// The slot is done. True if that was a write.
+    pub(crate) fn end_write(&mut self, now_ns: u64, slot: u32) -> bool {
+        let Some(is_writing) = self.is_writing.get_mut(slot as usize) else {
+            return false;
+        };
+        let was_writing = std::mem::take(is_writing);
+        if was_writing {
+            self.writes -= 1;
+            self.last_end_ns = now_ns;
+        }
+        was_writing
+    }
 }
 
 /// Flushes of the array: who waits for the one that is under way, and for the next.
@@ -124,6 +157,7 @@ pub(crate) struct Setup {
     /// [`Kernel::sorts_lower_bios_first`](crate::kernel::Kernel::sorts_lower_bios_first).
     pub(crate) lower_first: bool,
     pub(crate) rebuild: Option<Rebuild>,
+    pub(crate) bitmap: Option<Bitmap>,
 }
 
 impl Fabric {
@@ -139,8 +173,11 @@ impl Fabric {
             _ => Kind::Plain,
         };
         let chunk = array.chunk().unwrap_or(STRIPE_BLOCK);
-        let stripes = (kind == Kind::Parity)
-            .then(|| Box::new(Stripes::new(setup.stripe_cache, chunk, setup.stripe_rules)));
+        let has_bitmap = setup.bitmap.is_some();
+        let stripes = (kind == Kind::Parity).then(|| {
+            let (heads, rules) = (setup.stripe_cache, setup.stripe_rules);
+            Box::new(Stripes::new(heads, chunk, rules, has_bitmap))
+        });
         let mut fabric = Fabric {
             kind,
             starts: setup.starts,
@@ -156,11 +193,13 @@ impl Fabric {
             stripes,
             flushes: Flushes::default(),
             superblock: Superblock {
+                is_kept: setup.data_offset > 0 && kind != Kind::Plain,
                 // RAID0 and linear arrays do not mark that they are written to (`md_write_start` is not called).
                 active: setup.data_offset == 0 || kind == Kind::Plain,
-                flushed: vec![false; members as usize],
                 ..Superblock::default()
             },
+            bitmap: setup.bitmap.map(Box::new),
+            written: Vec::new(),
             data_offset: setup.data_offset,
             reads_stripes: setup.reads_stripes,
             longest: setup.longest,
@@ -188,9 +227,16 @@ impl Fabric {
         self.superblock.is_noted = self.data_offset > 0;
     }
 
-    /// Block of a member's drive with its superblock.
-    pub(crate) fn superblock_lbn(&self, member: usize) -> u64 {
-        self.starts[member] - self.data_offset + Superblock::PLACE
+    /// First block and blocks of what md writes for itself on a member's drive.
+    pub(crate) fn place_of_metadata(&self, of: Metadata, member: usize) -> (u64, u32) {
+        let superblock = self.starts[member] - self.data_offset + Superblock::PLACE;
+        match (of, &self.bitmap) {
+            (Metadata::Bitmap(page), Some(bitmap)) => {
+                let (behind, blocks) = bitmap.place(page);
+                (superblock + behind, blocks)
+            }
+            _ => (superblock, 1),
+        }
     }
 
     /// Writes to mirrors are sent by md's own thread, under a plug (`flush_pending_writes`).

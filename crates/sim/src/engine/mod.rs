@@ -4,6 +4,7 @@
 //! time are dealt with in a fixed order: drives, timers of elevators, alarms of the load, the rebuild.
 
 mod bio;
+mod bitmap;
 mod buffered;
 mod events;
 mod fabric;
@@ -14,6 +15,7 @@ mod iolock;
 mod iowq;
 mod journal;
 mod load;
+mod metadata;
 mod pace;
 mod plug;
 mod queue;
@@ -37,10 +39,11 @@ use spindle_measure::{
 };
 use spindle_workload::{Hold, Op, Workload};
 
-use self::bio::{Bio, Chain, Issuer, Manner, Owner};
+use self::bio::{Bio, Chain, Issuer, Manner, Metadata, Owner};
+pub(crate) use self::bitmap::Bitmap;
 use self::events::{Events, NEVER, Silence};
 pub(crate) use self::fabric::{Fabric, Setup, StripeRules};
-use self::fabric::{Flushes, Piece, Superblock};
+use self::fabric::{Flushes, Piece};
 use self::fair::{Fair, Turns, Who};
 pub(crate) use self::files::lay_out;
 use self::growth::Growth;
@@ -278,6 +281,8 @@ pub(crate) struct Engine {
     has_mirrors: bool,
     /// The target is an array with a stripe cache.
     has_parity: bool,
+    /// The array has a write-intent bitmap.
+    has_bitmap: bool,
     /// A member was being rebuilt when the run began.
     is_rebuilding: bool,
     /// A request of the load that held up the rebuild is done, or a row of its own.
@@ -334,6 +339,7 @@ impl Engine {
         let buffered = load.streams.iter().any(|stream| stream.buffered);
         let has_mirrors = matches!(&target, Target::Array(fabric) if fabric.has_mirrors());
         let has_parity = matches!(&target, Target::Array(fabric) if fabric.stripes.is_some());
+        let has_bitmap = matches!(&target, Target::Array(fabric) if fabric.bitmap.is_some());
         let passes_on = (has_mirrors || has_parity)
             && workload.streams.iter().any(|stream| stream.mix.writes());
         if !buffered && !passes_on {
@@ -396,6 +402,7 @@ impl Engine {
             sleeps: false,
             has_mirrors,
             has_parity,
+            has_bitmap,
             is_rebuilding: matches!(&target, Target::Array(fabric) if fabric.rebuild.is_some()),
             rebuild_awake: false,
             unit_ended: false,
@@ -619,6 +626,9 @@ impl Engine {
         while let Some(slot) = self.returned.pop_front() {
             self.row_done(slot)?;
         }
+        if self.has_bitmap {
+            self.note_rows();
+        }
         self.place_rows()?;
         while let Some(worker) = self.awake.pop() {
             if self.one_call_each && self.cache.is_none() {
@@ -789,7 +799,7 @@ impl Engine {
                 ..Chain::of(id, bio.request)
             };
             if let Target::Array(fabric) = &mut self.target
-                && owner != Owner::Superblock
+                && !matches!(owner, Owner::Metadata(_))
             {
                 fabric.sent(queue);
             }
@@ -1032,14 +1042,14 @@ impl Engine {
     }
 
     /// The request whose thread sleeps if this bio waits: md's thread writes parity for it, and mirrors before 3.6; what
-    /// the flusher writes to mirrors too.
+    /// the flusher writes to mirrors too. With a bitmap it is taken to send all that a thread has held.
     fn issuing_slot(&self, bio: u32) -> Option<u32> {
         let bio = self.bios.get(bio);
         let by_itself = match bio.request.origin {
             Origin::Direct | Origin::Passed => self.rules.kernel.writes_mirrors_itself(),
             Origin::Cache | Origin::Flusher => self.rules.kernel.writes_pages_to_mirrors_itself(),
         };
-        let copies = self.has_mirrors && !by_itself;
+        let copies = self.has_mirrors && (!by_itself || self.has_bitmap);
         let by_md = bio.request.write && (self.has_parity || copies);
         match bio.owner {
             Owner::Load(slot) if !by_md => Some(slot),
@@ -1157,6 +1167,9 @@ impl Engine {
     /// Empties the plug; the next one is new.
     #[inline]
     fn finish_plug(&mut self) -> Result<(), SimError> {
+        if self.has_bitmap && self.has_mirrors {
+            self.release_held()?;
+        }
         self.empty_plug()?;
         self.plug.finish();
         Ok(())
@@ -1296,6 +1309,8 @@ impl Engine {
                 self.pull_plug();
                 Ok(())
             }
+            Alarm::Bitmap => self.look_at_bitmap(),
+            Alarm::SafeMode => self.look_at_superblock(),
             Alarm::Sample => {
                 self.load.look(self.now_ns);
                 for stream in 0..self.load.streams.len() {
@@ -1586,6 +1601,21 @@ impl Engine {
             if of.free.is_empty() || of.blocked > 0 || of.reaping {
                 break;
             }
+            let counts = now_ns >= self.load.ramp_ns;
+            if stream.limited && counts {
+                // Pauses and waits for what comes next count for nothing (the engine's `Worker::check`).
+                if let Some(why) = self.load.budget.spent() {
+                    self.load.end_all(now_ns, why);
+                    for stream in 0..self.load.streams.len() {
+                        self.close(stream)?;
+                    }
+                    break;
+                }
+                if let Some(why) = stream.budget.spent() {
+                    self.load.end_stream(index, now_ns, why);
+                    break;
+                }
+            }
             let idle = of.free.len() == of.depth;
             let held = of.rest.as_mut().and_then(|rest| rest.hold(now_ns, idle));
             if let Some(held) = held {
@@ -1609,19 +1639,7 @@ impl Engine {
                 }
                 break;
             }
-            let counts = now_ns >= self.load.ramp_ns;
             if stream.limited && counts {
-                if let Some(why) = self.load.budget.spent() {
-                    self.load.end_all(now_ns, why);
-                    for stream in 0..self.load.streams.len() {
-                        self.close(stream)?;
-                    }
-                    break;
-                }
-                if let Some(why) = stream.budget.spent() {
-                    self.load.end_stream(index, now_ns, why);
-                    break;
-                }
                 if let Some(why) = of.passes.spent() {
                     of.pending = Some((due_ns, request));
                     if self.load.passes_over(index) {
@@ -1677,6 +1695,9 @@ impl Engine {
         };
         if write && !fabric.superblock.active {
             return self.mark_superblock(slot);
+        }
+        if write {
+            fabric.superblock.begin_write(slot);
         }
         let at_once = self.one_call_each || !is_own;
         if let Some(rebuild) = &mut fabric.rebuild
@@ -1887,6 +1908,10 @@ impl Engine {
             true => copies,
             false => 1,
         };
+        let holds = manner.write && self.has_bitmap;
+        if holds && let Some(bitmap) = self.bitmap() {
+            bitmap.begin_of(slot, offset, len);
+        }
         for (at, request) in requests.iter().enumerate() {
             if at == 0 {
                 self.begin_bio(slot)?;
@@ -1896,7 +1921,10 @@ impl Engine {
             let part = (request.member, request.offset, request.len);
             // Writes of a device go under a plug, each call's by themselves (`blkdev_write_iter`).
             let plugged = manner.write && !is_bare || (plugged && !by_worker);
-            bios += self.send_member(Owner::Load(slot), issuer, part, manner, plugged)?;
+            bios += match holds {
+                true => self.hold_write(slot, issuer, part, manner),
+                false => self.send_member(Owner::Load(slot), issuer, part, manner, plugged)?,
+            };
             sent += request.len;
             if by_worker && self.load.slots[slot as usize].waits && sent < len {
                 self.load.slots[slot as usize].rest = Some((offset + sent, len - sent));
@@ -1965,130 +1993,6 @@ impl Engine {
         let bios = self.issue_pieces((slot, issuer), manner, rest, plugged)?;
         // The rest itself was a part.
         self.all_sent(slot, bios - 1)
-    }
-
-    /// The first write finds the superblock clean; those that come meanwhile wait too.
-    fn mark_superblock(&mut self, slot: u32) -> Result<(), SimError> {
-        self.read_clock(Readings::BIO)?;
-        self.load.slots[slot as usize].is_begun = true;
-        self.sleep(slot);
-        let Target::Array(fabric) = &mut self.target else {
-            return Ok(());
-        };
-        fabric.superblock.writers.push(slot);
-        if fabric.superblock.left > 0 {
-            return Ok(());
-        }
-        self.write_superblocks()
-    }
-
-    /// Begins with the member that was added last (`bind_rdev_to_array`, `rdev_for_each`).
-    fn write_superblocks(&mut self) -> Result<(), SimError> {
-        let mut members = 0;
-        for queue in (0..self.queues.len()).rev() {
-            let Target::Array(fabric) = &mut self.target else {
-                return Ok(());
-            };
-            if !fabric.begin_flush(queue) {
-                continue;
-            }
-            members += 1;
-            fabric.superblock.flushed[queue] = false;
-            fabric.superblock.left = members;
-            if !self.rules.kernel.multi_queue() {
-                self.queues[queue].flush(Superblock::SLOT);
-                self.touch(queue);
-                continue;
-            }
-            let lbn = fabric.superblock_lbn(queue);
-            let issuer = Issuer::kernel(self.md_thread());
-            let bio = Bio::new(Owner::Superblock, issuer, lbn, 1, Manner::WRITE_BACK);
-            let chain = Chain::of(self.bios.add(bio), bio.request);
-            self.read_clock(Readings::BIO + Readings::REQUEST)?;
-            self.catch_up(queue);
-            self.queues[queue].begin_sequence(self.now_ns, chain, Superblock::SLOT);
-            self.touch(queue);
-        }
-        Ok(())
-    }
-
-    /// A flush or write of a member's superblock is done.
-    fn superblock_step(&mut self, queue: usize, written: bool) -> Result<(), SimError> {
-        let Target::Array(fabric) = &mut self.target else {
-            return Ok(());
-        };
-        if written {
-            if !self.rules.kernel.multi_queue() {
-                self.queues[queue].flush(Superblock::SLOT);
-                self.touch(queue);
-            }
-            return Ok(());
-        }
-        let is_first = !std::mem::replace(&mut fabric.superblock.flushed[queue], true);
-        if is_first && !self.rules.kernel.multi_queue() {
-            let lbn = fabric.superblock_lbn(queue);
-            let issuer = Issuer::kernel(self.md_thread());
-            let place = (lbn, 1);
-            self.send(
-                Owner::Superblock,
-                issuer,
-                queue,
-                place,
-                Manner::WRITE_BACK,
-                false,
-            )?;
-            return Ok(());
-        }
-        fabric.end_flush(queue);
-        fabric.superblock.left -= 1;
-        if let Some(request) = self.queues[queue].end_sequence() {
-            self.touch(queue);
-            self.free(queue, &request)?;
-        }
-        let Target::Array(fabric) = &mut self.target else {
-            return Ok(());
-        };
-        if fabric.superblock.left > 0 {
-            return Ok(());
-        }
-        // A note of the rebuild alone leaves the array clean.
-        fabric.superblock.active |= !fabric.superblock.writers.is_empty();
-        for unit in std::mem::take(&mut fabric.superblock.units) {
-            self.write_unit(unit)?;
-        }
-        let Target::Array(fabric) = &mut self.target else {
-            return Ok(());
-        };
-        let mut writers = std::mem::take(&mut fabric.superblock.writers)
-            .into_iter()
-            .peekable();
-        while let Some(&first) = writers.peek() {
-            if self.load.slots[first as usize].stage == Stage::Pages {
-                writers.next();
-                self.issue(first, true)?;
-                self.place_rows()?;
-                if let Some(worker) = self.wake(first) {
-                    self.go_on(worker)?;
-                }
-                continue;
-            }
-            let worker = self.load.slots[first as usize].worker;
-            let slots = &self.load.slots;
-            let is_next = |slot: &u32| {
-                let of = &slots[*slot as usize];
-                // The flusher's slots have the number of a worker too.
-                of.worker == worker && of.stage != Stage::Pages
-            };
-            while let Some(slot) = writers.next_if(is_next) {
-                self.batch.push(slot);
-            }
-            let slept = self.batch.len() as u32;
-            self.submit()?;
-            let of = &mut self.load.workers[worker as usize];
-            of.blocked -= slept;
-            self.go_on(worker as usize)?;
-        }
-        Ok(())
     }
 
     /// Hands a request to the stripe cache; its thread sleeps until each row has a head.
@@ -2169,7 +2073,7 @@ impl Engine {
             if self.is_rebuilding && self.has_rows() && self.md_thread_is_noting()? {
                 return Ok(true);
             }
-            if !self.begin_round() {
+            if self.has_bitmap && self.sets_bits_of_rows()? || !self.begin_round() {
                 break;
             }
             while let Some(requests) = self.next_rows()? {
@@ -2177,6 +2081,9 @@ impl Engine {
             }
             if yields && self.gives_way()? {
                 self.let_others_go_on()?;
+            }
+            if self.has_bitmap && self.fair.is_none() {
+                self.pass_rows_with_bits();
             }
             self.end_round();
             if !yields && self.fair.as_mut().is_some_and(Fair::gives_way) {
@@ -2534,27 +2441,27 @@ impl Engine {
     #[inline(always)]
     fn bio_done(&mut self, queue: usize, bio: &Bio) -> Result<(), SimError> {
         if let Target::Array(fabric) = &mut self.target
-            && bio.owner != Owner::Superblock
+            && !matches!(bio.owner, Owner::Metadata(_))
         {
             fabric.done(queue, bio.request.end());
         }
         match bio.owner {
             Owner::Load(slot) => self.part_done(slot),
             Owner::Rows(id) => self.rows_part_done(id),
-            Owner::Superblock | Owner::Rebuild(_) if self.rules.reading_ns > 0 => {
+            Owner::Metadata(_) | Owner::Rebuild(_) if self.rules.reading_ns > 0 => {
                 self.postponed.push_back(Postponed::Bio(queue, *bio));
                 Ok(())
             }
-            Owner::Superblock | Owner::Rebuild(_) => self.bio_handled(queue, bio),
+            Owner::Metadata(_) | Owner::Rebuild(_) => self.bio_handled(queue, bio),
         }
     }
 
     /// A member is flushed: for md, or a request of the load.
     fn flush_handled(&mut self, queue: usize, slot: u32) -> Result<(), SimError> {
-        match slot {
-            Superblock::SLOT => self.superblock_step(queue, false),
-            Flushes::SLOT => self.member_flushed(queue),
-            slot => self.part_done(slot),
+        match Metadata::of_slot(slot) {
+            Some(of) => self.metadata_step(of, queue, false),
+            None if slot == Flushes::SLOT => self.member_flushed(queue),
+            None => self.part_done(slot),
         }
     }
 
@@ -2562,7 +2469,7 @@ impl Engine {
     fn bio_handled(&mut self, queue: usize, bio: &Bio) -> Result<(), SimError> {
         match bio.owner {
             Owner::Load(_) | Owner::Rows(_) => Ok(()),
-            Owner::Superblock => self.superblock_step(queue, true),
+            Owner::Metadata(of) => self.metadata_step(of, queue, true),
             Owner::Rebuild(unit) => self.unit_part_done(unit),
         }
     }
@@ -2609,6 +2516,9 @@ impl Engine {
         let at = &mut self.load.slots[slot as usize];
         if self.is_rebuilding && matches!(at.stage, Stage::Data | Stage::Pages | Stage::Log) {
             self.leave_barrier(slot);
+        }
+        if self.has_mirrors || self.has_parity {
+            self.note_done(slot);
         }
         let at = &mut self.load.slots[slot as usize];
         if at.stage == Stage::Pages {
@@ -2791,12 +2701,13 @@ impl Engine {
         let of = &mut self.load.workers[worker];
         let stream = &mut self.load.streams[of.stream];
         stream.in_flight -= 1;
+        let is_last = || stream.budget.spent().or(self.load.budget.spent()).is_some();
         match &mut of.thinker {
-            None => of.free.push(slot),
-            Some(thinker) => {
+            Some(thinker) if !is_last() => {
                 let at_ns = self.now_ns + thinker.pause_ns();
                 self.load.alarm(at_ns, Alarm::Slot(slot));
             }
+            _ => of.free.push(slot),
         }
         if self.one_call_each {
             return self.fill(worker);

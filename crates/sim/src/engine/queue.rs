@@ -174,8 +174,8 @@ pub(crate) struct Queue {
     busy_since_ns: u64,
     flushes_waiting: Vec<u32>,
     flushes_running: Vec<u32>,
-    /// The write between two flushes of md's, which has one request for all three (`blk_insert_flush`).
-    sequence: Option<Sequence>,
+    /// Writes between two flushes of md's, each with one request for all three (`blk_insert_flush`).
+    sequences: Vec<Sequence>,
     /// Taken from the elevator, and without room at the drive (`hctx->dispatch`).
     ahead: Option<Id>,
     /// Requests that go past the elevator, on the same list.
@@ -272,7 +272,7 @@ impl Queue {
             busy_since_ns: 0,
             flushes_waiting: Vec::new(),
             flushes_running: Vec::new(),
-            sequence: None,
+            sequences: Vec::new(),
             ahead: None,
             direct: VecDeque::new(),
             is_due: false,
@@ -791,7 +791,7 @@ impl Queue {
         let pool = self.pool(&request);
         let tag = self.take_tag(pool, None).unwrap_or(NONE);
         let id = self.allocate(now_ns, &chain, pool, NONE);
-        self.sequence = Some(Sequence {
+        self.sequences.push(Sequence {
             id,
             pool,
             tag,
@@ -802,23 +802,23 @@ impl Queue {
         self.flush(slot);
     }
 
-    /// A flush is done. If it was the first of a sequence the write goes to the drive, past the elevator and before
+    /// A flush is done. The writes of sequences of which it was the first go to the drive, past the elevator and before
     /// all that waits (`blk_mq_sched_bypass_insert`).
-    fn go_on_with_sequence(&mut self) {
-        if let Some(of) = &self.sequence
-            && !of.is_written
-            && let Some(at) = (self.flushes_running.iter()).position(|slot| *slot == of.slot)
-        {
-            self.flushes_running.swap_remove(at);
-            self.direct.push_front(of.id);
+    fn go_on_with_sequences(&mut self) {
+        for of in self.sequences.iter().filter(|of| !of.is_written) {
+            if let Some(at) = (self.flushes_running.iter()).position(|slot| *slot == of.slot) {
+                self.flushes_running.swap_remove(at);
+                self.direct.push_front(of.id);
+            }
         }
     }
 
-    /// The second flush is done; what is free again.
-    pub(crate) fn end_sequence(&mut self) -> Option<BlockRequest> {
+    /// The second flush of a slot's sequence is done; what is free again.
+    pub(crate) fn end_sequence(&mut self, slot: u32) -> Option<BlockRequest> {
+        let at = self.sequences.iter().position(|of| of.slot == slot)?;
         let Sequence {
             pool, tag, request, ..
-        } = self.sequence.take()?;
+        } = self.sequences.swap_remove(at);
         self.allocated[pool] -= 1;
         self.return_tag(tag);
         Some(request)
@@ -1026,7 +1026,7 @@ impl Queue {
         if completion.id == FLUSH {
             self.figures.flushes += 1;
             self.is_due = true;
-            self.go_on_with_sequence();
+            self.go_on_with_sequences();
             return Finished::Flush;
         }
         let id = completion.id as Id;
@@ -1052,10 +1052,10 @@ impl Queue {
         }
         self.requests.remove(id);
         // Its number may be another request's afterwards.
-        let keeps = (self.sequence).is_some_and(|of| of.id == id && !of.is_written);
-        if let Some(of) = &mut self.sequence
-            && keeps
-        {
+        let is_it = |of: &&mut Sequence| of.id == id && !of.is_written;
+        let sequence = self.sequences.iter_mut().find(is_it);
+        let keeps = sequence.is_some();
+        if let Some(of) = sequence {
             of.is_written = true;
             self.flushes_waiting.push(of.slot);
             self.is_due = true;

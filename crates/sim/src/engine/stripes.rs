@@ -93,6 +93,8 @@ pub(crate) struct Work {
     batched: u32,
     /// Another write that became a part of this one.
     joined: u32,
+    /// Round of setting bits after which md's thread may write it (`bm_seq`).
+    bits: u32,
 }
 
 impl Work {
@@ -252,10 +254,26 @@ pub(crate) struct Stripes {
     given_up: u32,
     /// A row that the rebuild has got and not handed over.
     in_hand: Option<u32>,
+    /// Rows whose bits of the write-intent bitmap are to be set first.
+    bits: Option<Bits>,
+    /// Something was released, and rows waited for their bits since.
+    took_released: bool,
+    /// Rows that have got blocks to write (true) or are written, as offsets on the member; with a bitmap only.
+    pub(crate) writes: Vec<(u64, bool)>,
+}
+
+/// Rounds of setting bits for rows.
+#[derive(Debug, Default)]
+struct Bits {
+    /// Rows that wait for the next round (`bitmap_list`).
+    waiting: List,
+    /// Rounds begun and done (`seq_flush`, `seq_write`).
+    begun: u32,
+    done: u32,
 }
 
 impl Stripes {
-    pub(crate) fn new(heads: u32, chunk: u64, rules: StripeRules) -> Stripes {
+    pub(crate) fn new(heads: u32, chunk: u64, rules: StripeRules, has_bitmap: bool) -> Stripes {
         let mut stripes = Stripes {
             rules,
             chunk,
@@ -288,6 +306,9 @@ impl Stripes {
             overlapping: VecDeque::with_capacity(64),
             given_up: 0,
             in_hand: None,
+            bits: has_bitmap.then(Bits::default),
+            took_released: false,
+            writes: Vec::new(),
         };
         for _ in 0..heads {
             let id = stripes.add_head();
@@ -343,7 +364,65 @@ impl Stripes {
 
     /// True if md's thread has rows to handle.
     pub(crate) fn has_work(&self) -> bool {
-        !self.handle.is_empty() || !self.released.is_empty()
+        let waits = self.bits.as_ref().is_some_and(|of| !of.waiting.is_empty());
+        (!self.handle.is_empty() || !self.released.is_empty() || waits) && !self.waits_for_bits()
+    }
+
+    /// True if md's thread sleeps until bits are set.
+    pub(crate) fn waits_for_bits(&self) -> bool {
+        self.bits.as_ref().is_some_and(|of| of.done != of.begun)
+    }
+
+    /// md's thread begins anew: true if bits of rows are to be set first.
+    pub(crate) fn begin_bits(&mut self) -> bool {
+        if self.waits_for_bits() {
+            return false;
+        }
+        self.took_released |= self.take_released();
+        match &mut self.bits {
+            Some(bits) if !bits.waiting.is_empty() => {
+                bits.begun += 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// A round without bits to set.
+    pub(crate) fn pass_bits(&mut self) {
+        if let Some(bits) = &mut self.bits {
+            bits.begun += 1;
+            self.bits_are_set();
+        }
+    }
+
+    /// The bits of the round are set: its rows go to md's thread (`activate_bit_delay`).
+    pub(crate) fn bits_are_set(&mut self) {
+        let Some(bits) = &mut self.bits else {
+            return;
+        };
+        bits.done = bits.begun;
+        let mut waiting = std::mem::take(&mut bits.waiting);
+        for (id, entry) in waiting.drain(..) {
+            if self.work.get(id).entry == entry {
+                self.unlist(id);
+                self.list(id);
+            }
+        }
+        if let Some(bits) = &mut self.bits {
+            // None has come meanwhile: those that have wait for the next round.
+            if bits.waiting.is_empty() {
+                bits.waiting = waiting;
+            }
+        }
+    }
+
+    /// True if a row is to wait for its bits (`STRIPE_BIT_DELAY`).
+    fn waits_for_its_bits(&self, id: u32) -> bool {
+        let of = self.work.get(id);
+        self.bits
+            .as_ref()
+            .is_some_and(|bits| of.write && of.bits > bits.done)
     }
 
     /// True if someone who waits for a head is to look whether there is one.
@@ -590,6 +669,12 @@ impl Stripes {
                 id
             }
         };
+        if let Some(bits) = &self.bits
+            && of.manner.write
+        {
+            self.writes.push((rows.offset, true));
+            self.work.get_mut(work).bits = bits.begun + 1;
+        }
         if self.heads[head as usize].first == work && self.joins_batch(work) {
             return;
         }
@@ -675,7 +760,9 @@ impl Stripes {
         if !self.can_batch(before) {
             return false;
         }
-        self.work.get_mut(before).batched = id;
+        let bits = self.work.get(id).bits;
+        let of = self.work.get_mut(before);
+        (of.batched, of.bits) = (id, of.bits.max(bits));
         self.unlist(id);
         let of = self.work.get_mut(id);
         of.is_member = true;
@@ -708,6 +795,7 @@ impl Stripes {
             is_member: false,
             batched: NONE,
             joined: NONE,
+            bits: 0,
         })
     }
 
@@ -768,11 +856,15 @@ impl Stripes {
 
     /// Puts a row at the end of the list for md's thread, unless it is there.
     fn list(&mut self, id: u32) {
+        let waits = self.bits.is_some() && self.waits_for_its_bits(id);
         let of = self.work.get_mut(id);
         if !std::mem::replace(&mut of.is_listed, true) {
             self.entries += 1;
             of.entry = self.entries;
-            self.handle.push_back((id, self.entries));
+            match &mut self.bits {
+                Some(bits) if waits => bits.waiting.push_back((id, self.entries)),
+                _ => self.handle.push_back((id, self.entries)),
+            }
         }
     }
 
@@ -923,24 +1015,30 @@ impl Stripes {
         }
     }
 
+    /// md's thread takes what was released since it began last (`release_stripe_list`). True if there was something.
+    fn take_released(&mut self) -> bool {
+        let has_released = !self.released.is_empty();
+        self.has_grown &= !has_released;
+        while let Some(released) = self.released.pop_front() {
+            match released {
+                Released::Work(id) => {
+                    let of = self.work.get_mut(id);
+                    of.is_released = false;
+                    if !of.is_plugged && !of.is_member {
+                        self.list(id);
+                    }
+                }
+                Released::Head(id) => self.free(id),
+            }
+        }
+        has_released
+    }
+
     /// md's thread takes its next rows, at most `ROWS_AT_ONCE`, and then frees those of the rows before them that have no
     /// work (`raid5d`, `handle_active_stripes`). False: it has nothing to do.
     pub(crate) fn begin_round(&mut self) -> bool {
         loop {
-            let has_released = !self.released.is_empty();
-            self.has_grown &= !has_released;
-            while let Some(released) = self.released.pop_front() {
-                match released {
-                    Released::Work(id) => {
-                        let of = self.work.get_mut(id);
-                        of.is_released = false;
-                        if !of.is_plugged && !of.is_member {
-                            self.list(id);
-                        }
-                    }
-                    Released::Head(id) => self.free(id),
-                }
-            }
+            let has_released = self.take_released() | std::mem::take(&mut self.took_released);
             if !self.rules.has_plug {
                 self.activate();
             }
@@ -1062,6 +1160,10 @@ impl Stripes {
             return Ok(Some(self.start(id, stage, reads, STRIPE_BLOCK)));
         }
         self.after.push(After::List(id));
+        if work.write && work.slot != Stripes::REBUILD && self.waits_for_its_bits(id) {
+            // Blocks have come since it was delayed.
+            return Ok(None);
+        }
         if work.write {
             let len = self.batch(id);
             self.work.get_mut(id).stage = Step::Computed(writes, len);
@@ -1218,6 +1320,9 @@ impl Stripes {
             while part != NONE {
                 let Work { slot, joined, .. } = *self.work.get(part);
                 self.work.remove(part);
+                if self.bits.is_some() && work.write && slot != Stripes::REBUILD {
+                    self.writes.push((rows.offset, false));
+                }
                 if work.stage != Step::Over {
                     done.push_back(slot);
                 }

@@ -1,5 +1,6 @@
 //! A machine as data, and the construction of its parts.
 
+mod bitmap;
 mod catalogue;
 mod files;
 mod filesystem;
@@ -18,7 +19,7 @@ use crate::cache::{CacheSetup, PAGE, ReadAheadLimits};
 use crate::controller::{Controller, ControllerSheet, ControllerUnit, Unit};
 use crate::elevator::Scheduler;
 use crate::engine::{
-    Engine, Fabric, Limits, Method, Queue, Rebuild, Rules, Setup, SimOptions, Target,
+    Bitmap, Engine, Fabric, Limits, Method, Queue, Rebuild, Rules, Setup, SimOptions, Target,
     ThrottleSetup, lay_out, word_width,
 };
 use crate::error::SimError;
@@ -27,6 +28,7 @@ use crate::kernel::Kernel;
 
 use self::filesystem::Geometry;
 
+pub use self::bitmap::BitmapSetup;
 pub use self::catalogue::{UnknownMachine, machine_names, machine_text};
 pub use self::files::{Files, FilesKind};
 pub use self::filesystem::FileSystem;
@@ -200,15 +202,8 @@ pub struct ArraySetup {
     pub missing: Vec<u32>,
     /// A member that is being rebuilt on a new drive, or a check of all.
     pub rebuild: Option<RebuildSetup>,
-    /// An internal write-intent bitmap; the simulator has none.
+    /// An internal write-intent bitmap.
     pub bitmap: Option<BitmapSetup>,
-}
-
-/// A write-intent bitmap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct BitmapSetup {
-    /// Bytes of the array that a bit stands for; `None` for mdadm's choice.
-    pub chunk: Option<u64>,
 }
 
 /// A rebuild or a check (`sync_action`), and its pace (`sync_speed_min`, `sync_speed_max`), bytes per second.
@@ -435,16 +430,18 @@ impl Machine {
 
     /// The first table or key that only a real kernel carries out.
     fn beyond_the_model(&self) -> Option<&'static str> {
-        let bitmap = self.array.as_ref().and_then(|array| array.bitmap);
-        let has_place = self.filesystem.as_ref().map(FileSystem::has_place);
-        let checks_groups = self.array.as_ref().is_some_and(|array| {
-            let has_groups = matches!(array.config.level, Level::Raid50 | Level::Raid60);
-            has_groups && array.rebuild.is_some_and(|of| of.member.is_none())
-        });
-        match (has_place, bitmap) {
-            _ if checks_groups => Some("[array] `check` of raid50 and raid60"),
-            (Some(false), _) => Some("[filesystem] `type = \"btrfs\"`"),
-            (_, Some(_)) => Some("[array] `bitmap`"),
+        if self.filesystem.as_ref().is_some_and(|of| !of.has_place()) {
+            return Some("[filesystem] `type = \"btrfs\"`");
+        }
+        let array = self.array.as_ref()?;
+        let has_groups = matches!(array.config.level, Level::Raid50 | Level::Raid60);
+        match array.rebuild {
+            Some(of) if has_groups && of.member.is_none() => {
+                Some("[array] `check` of raid50 and raid60")
+            }
+            _ if has_groups && array.bitmap.is_some() => {
+                Some("[array] `bitmap` of raid50 and raid60")
+            }
             _ => None,
         }
     }
@@ -828,6 +825,10 @@ impl Machine {
                 kernel,
             )
         });
+        let bitmap = setup.bitmap.map(|of| {
+            let chunk = of.chunk_of(&array);
+            Bitmap::new(chunk, bitmap::covered(&array))
+        });
         let setup = Setup {
             starts: self
                 .drives
@@ -849,6 +850,7 @@ impl Machine {
             reads_stripes: !kernel.reads_past_stripe_cache(),
             lower_first: kernel.sorts_lower_bios_first(),
             rebuild,
+            bitmap,
         };
         Ok(Fabric::new(array, setup))
     }

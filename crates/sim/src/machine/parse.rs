@@ -10,6 +10,7 @@ use spindle_drive::{
     changed_sheet, drive_names,
 };
 
+use super::bitmap::least_chunk;
 use super::{
     ArraySetup, BLOCK, BitmapSetup, ControllerSetup, DEFAULT_COPY_RATE, DirtyLimits, DriveKind,
     DriveSetup, FileSystem, Files, Host, Machine, QueueSetup, RebuildSetup,
@@ -602,7 +603,8 @@ fn read_array(
         check_value.as_ref(),
         drives.len(),
     )?;
-    let bitmap = read_bitmap(&mut table, parsed)?;
+    let bitmap_chunk = table.take("bitmap_chunk");
+    let bitmap = read_bitmap(&mut table, parsed, bitmap_chunk.as_ref())?;
 
     let array = Array::new(config.clone()).map_err(|error| {
         let at = match &error {
@@ -615,6 +617,18 @@ fn read_array(
         };
         at.unwrap_or(&level).error(words(&error))
     })?;
+    if let Some(value) = &bitmap_chunk {
+        let least = least_chunk(&array, data_offset);
+        if bitmap
+            .and_then(|of| of.chunk)
+            .is_some_and(|chunk| chunk < least)
+        {
+            let least = least / 1024;
+            return Err(value.error(format!(
+                "the bitmap has no room before the data; expected at least {least} KiB"
+            )));
+        }
+    }
     let mut gone: MemberSet = missing.iter().copied().collect();
     if let Some(RebuildSetup {
         member: Some(member),
@@ -663,8 +677,11 @@ fn read_array(
     }))
 }
 
-fn read_bitmap(table: &mut Table, level: Level) -> Result<Option<BitmapSetup>, ConfigError> {
-    let chunk = table.take("bitmap_chunk");
+fn read_bitmap(
+    table: &mut Table,
+    level: Level,
+    chunk: Option<&Value>,
+) -> Result<Option<BitmapSetup>, ConfigError> {
     let Some(value) = table.take("bitmap") else {
         return match chunk {
             Some(chunk) => Err(chunk.error("there is no bitmap; set `bitmap = \"internal\"`")),

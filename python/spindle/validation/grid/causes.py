@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from spindle.validation.grid.bitmaps import BitmapPoint
 from spindle.validation.grid.buffered import BufferedPoint
 from spindle.validation.grid.outcomes import Outcome, PointOutcomes
 from spindle.validation.grid.points import Point
@@ -41,3 +42,14 @@ def buffered(both: PointOutcomes) -> str:
     if point.level in ("raid5", "raid6"):
         return ROWS
     return TURNS if point.level.startswith("raid10") else PAUSES
+
+
+def bitmaps(both: PointOutcomes) -> str:
+    """The mechanism behind a difference of writes to an array, with a bitmap or without."""
+    point, fast, exact = both.point, both.fast, both.exact
+    assert isinstance(point, BitmapPoint)
+    if point.level in ("raid5", "raid6") and abs(fast.at_drives["writes"] / exact.at_drives["writes"] - 1) > 0.05:
+        return ROWS
+    if point.drive == "disk" and 0 < _seconds(exact) - _seconds(fast) < LONGEST_SEEK_S:
+        return FIRST_SEEK
+    return UNKNOWN

@@ -8,10 +8,11 @@ from typing import Literal
 
 from msgspec import Struct
 
-from spindle.validation.grid import buffered, causes, points
+from spindle.validation.grid import bitmaps, buffered, causes, points
 from spindle.validation.grid.outcomes import GridPoint, PointOutcomes
 
 Figure = Literal["throughput", "mean", "p99"]
+GridName = Literal["direct", "buffered", "bitmaps"]
 
 
 class Goal(Struct, frozen=True):
@@ -46,3 +47,15 @@ DIRECT = Grid(
 )
 BUFFERED = Grid(buffered.points, (Goal("throughput", 0.10, 0.90),), ("throughput",), "on it", causes.buffered)
 """Its latencies say little: most requests end in memory."""
+BITMAPS = Grid(
+    bitmaps.points,
+    (Goal("throughput", 0.05, 0.95), Goal("mean", 0.10, 0.90)),
+    ("throughput", "mean", "p99"),
+    "bitmap",
+    causes.bitmaps,
+)
+GRIDS: dict[GridName, Grid] = {
+    "direct": DIRECT,
+    "buffered": BUFFERED,
+    "bitmaps": BITMAPS,
+}

@@ -205,6 +205,7 @@ def machine_text(case: Case) -> str:
         lines += [f"chunk = '{case.chunk_kib}KiB'"] if case.chunk_kib else []
         if level in ("raid4", "raid5", "raid6"):
             lines += [f"stripe_cache_size = {case.stripe_cache}"]
+        lines += ["bitmap = 'internal'"] if case.bitmap else []
         if case.degraded:
             lines += [f"missing = {[1] if level == 'raid1' else [2, 3][: case.degraded]}"]
         if case.operation in SYNCS:
