@@ -28,19 +28,20 @@ def test_fourteen_drives_with_near_copies(invoke: Invoke, tmp_path: Path) -> Non
     text = written(invoke, tmp_path, "md-raid10-n2-xfs", "/data")
     found = tomllib.loads(text)
     assert found["host"]["kernel"] == "6.1.0"
-    assert found["array"] == {"level": "raid10", "layout": "n2", "chunk": "524288 B"}
+    start = 262144 * 512
+    array = {"level": "raid10", "layout": "n2", "chunk": "524288 B", "data_offset": f"{start} B"}
+    assert found["array"] == array | {"bitmap": "internal", "bitmap_chunk": "67108864 B"}
     assert found["queue"]["scheduler"] == "mq-deadline"
     assert found["queue"]["nr_requests"] == 256
     assert found["queue"]["max_request"] == "1280 KiB"
     assert found["queue"]["iosched"]["write_expire"] == "5000ms"
-    start = 262144 * 512
     assert found["drive"] == [
         {
             "model": "ST3600057SS",
             "count": 14,
             "queue_depth": 254,
             "write_cache": False,
-            "region": f"{start} B-{start + 585930240 * 1024} B",
+            "region": f"0 B-{start + 585930240 * 1024} B",
         }
     ]
     _core.Machine.parse(text, "machine.toml")

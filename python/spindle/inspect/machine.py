@@ -89,6 +89,8 @@ def _host(inventory: Inventory) -> list[str]:
     return lines
 
 
+_LEAST_DATA_OFFSET = 8192
+"""The least that a machine file takes."""
 _DIRTY = {
     "dirty_background_ratio": "count",
     "dirty_ratio": "count",
@@ -156,17 +158,30 @@ def _unmodelled(name: str, what: str) -> TargetError:
 
 
 def _members(inventory: Inventory, top: Device) -> list[tuple[str, int, int | None]]:
-    """Name, first byte and used bytes of each member, in slot order; an empty slot gets the first one's drive."""
+    """Name, first byte and used bytes of each member, in slot order; an empty slot gets the first one's drive.
+
+    The space before the data counts if the machine file says how much that is.
+    """
     if top.md is None:
         return [(top.id, 0, None)]
     by_slot = {member.slot: member for member in top.md.members if member.slot is not None}
     if not by_slot or top.md.raid_disks is None:
         raise TargetError(f"{top.id}: its members are not known; a machine file needs each of them")
     found = []
+    before = _data_offset(top.md)
     for slot in range(min(top.md.raid_disks, 4096)):
         member = by_slot.get(slot) or next(iter(by_slot.values()))
-        found.append((member.device, (member.data_offset_sectors or 0) * SECTOR, member.size_bytes))
+        start = (member.data_offset_sectors or 0) * SECTOR
+        size = None if member.size_bytes is None else member.size_bytes + before
+        found.append((member.device, start - before, size))
     return found
+
+
+def _data_offset(md: Md) -> int:
+    """Bytes before the data, with superblock and bitmap, if all members have as many (metadata 1.1 and 1.2); else 0."""
+    offsets = {(member.data_offset_sectors or 0) * SECTOR for member in md.members if member.slot is not None}
+    offset = offsets.pop() if len(offsets) == 1 else 0
+    return offset if offset >= _LEAST_DATA_OFFSET and offset % 4096 == 0 else 0
 
 
 def _drive(
@@ -265,6 +280,11 @@ def _array(md: Md) -> list[str]:
         lines.append(f'chunk = "{md.chunk_bytes} B"')
     if md.stripe_cache_size is not None:
         lines.append(f"stripe_cache_size = {md.stripe_cache_size}")
+    if offset := _data_offset(md):
+        lines.append(f'data_offset = "{offset} B"')
+    if md.bitmap == "internal":
+        lines.append('bitmap = "internal"')
+        lines += [f'bitmap_chunk = "{md.bitmap_chunk_bytes} B"'] if md.bitmap_chunk_bytes else []
     present = {member.slot: member for member in md.members if member.slot is not None}
     missing = [slot for slot in range(min(md.raid_disks or 0, 4096)) if slot not in present]
     if missing:
