@@ -9,6 +9,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from spindle.library.predicting import beside_look, machine_of
+from spindle.prediction.beside import Side
 from spindle.report.terminal.page import page
 from spindle.report.terminal.style import Style
 from spindle.result.document import decode, encode, schema
@@ -115,3 +117,40 @@ def test_a_missing_folder_is_an_error_of_one_line(invoke: Invoke, here: Path) ->
     ended = invoke("quick", "no/such/thing")
     assert ended.status == 2
     assert "no/such/thing" in ended.complaint
+
+
+def test_each_step_is_put_beside_its_prediction(own_file: Look, tmp_path: Path) -> None:
+    found, _ = own_file
+    file = tmp_path / "slow.toml"
+    file.write_text('[[drive]]\nservice = "20ms"\ncapacity = "1TiB"\nflush = "0s"\n')
+    machine = machine_of(str(file), False, False)
+    compared = beside_look(found, machine, False)
+    assert [step.about for step in compared.steps] == [step.about for step in found.steps]
+    # Whatever this machine has is faster.
+    for step in compared.steps:
+        assert step.run.operations
+        assert {of.side for of in step.run.operations} == {Side.ABOVE}
+        assert step.run.hints
+    # One at a time, 20 ms each.
+    [single] = compared.steps[1].run.operations
+    assert single.predicted.value == pytest.approx(50, rel=0.1)
+    lines = compared.page(Style())
+    assert lines[0] == "measured beside predicted from its machine file"
+    assert sum("above the band" in line for line in lines) == 5
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--predict", "nothing.toml"], "no such file"),
+        (["--predict", "nothing.toml", "--json"], "leave --json out"),
+        (["--calibrate"], "--calibrate needs --predict"),
+    ],
+)
+def test_a_prediction_that_cannot_be_made_stops_before_the_look(
+    invoke: Invoke, tmp_path: Path, options: list[str], complaint: str
+) -> None:
+    status, out, err = invoke("quick", str(tmp_path), *options)
+    assert (status, out) == (2, "")
+    assert complaint in err
+    assert list(tmp_path.iterdir()) == []

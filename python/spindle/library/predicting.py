@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 
+from spindle import _core
 from spindle.library.arguments import public
 from spindle.library.options import overrides_of
 from spindle.library.result import Result
 from spindle.library.session import Progress, watched
 from spindle.library.shown import Printable
-from spindle.prediction import beside, model, prediction
+from spindle.prediction import beside, look, model, prediction, source
+from spindle.prediction.source import MachineFile
 from spindle.report.terminal.style import Style
-from spindle.result.record import Record, RunRecord
+from spindle.result.record import QuickRecord, Record, RunRecord
 from spindle.run.errors import Usage
 from spindle.run.resolve import Overrides, resolve
 from spindle.run.targets import parse
@@ -53,6 +55,34 @@ def beside_of(record: Record, found: model.Prediction) -> PredictedRun:
         raise Usage("`predict=`: a search or phases are many runs; predict one of them")
     compared = beside.beside(record, found)
     return PredictedRun(operations=compared.operations, hints=compared.hints)
+
+
+class PredictedLook(look.PredictedLook, Printable, frozen=True):
+    """The steps of a quick look, measured and predicted. `print` shows it as a table."""
+
+    def page(self, style: Style) -> list[str]:
+        """As `Printable`."""
+        from spindle.report.terminal.prediction import look_page
+
+        return look_page(self, style)
+
+
+def machine_of(name: str, calibrate: bool, progress: Progress) -> MachineFile:
+    """The machine that a prediction is for: a machine file, or that of the block stack of a place. Raises
+    `spindle.Error`."""
+    with watched(progress) as watch:
+        found = source.machine_of(parse(name), watch, is_calibrated=calibrate)
+    _core.Machine.parse(found.text, found.name)
+    return found
+
+
+def beside_look(record: Record, machine: MachineFile, progress: Progress) -> PredictedLook:
+    """Compare a quick look with the predictions for a machine. Raises `spindle.Error`."""
+    if not isinstance(record, QuickRecord):
+        raise Usage("only a quick look has steps to be predicted one by one")
+    with watched(progress) as watch:
+        found = look.beside_look(record, machine, watch)
+    return PredictedLook(source=found.source, steps=found.steps, limits=found.limits)
 
 
 @public

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,10 +17,25 @@ from spindle.cli.writing import WritingCommand
 
 if TYPE_CHECKING:
     from spindle.host.outputs import Output
+    from spindle.prediction.source import MachineFile
+    from spindle.result.record import Record
 
 
 @click.command("quick", cls=WritingCommand)
 @click.argument("target", type=TARGET, required=False)
+@click.option(
+    "--predict",
+    metavar="[MACHINE]",
+    is_flag=False,
+    flag_value="",
+    help="Print what the machine file MACHINE should deliver beside what each step measured, with likely causes of "
+    "differences. Without MACHINE: the machine of TARGET's block stack (`spindle help predict`).",
+)
+@click.option(
+    "--calibrate",
+    is_flag=True,
+    help="With --predict: describe a device without a data sheet by reading it for some seconds.",
+)
 @engine_options
 @store_options
 @json_option
@@ -27,13 +43,48 @@ if TYPE_CHECKING:
 @output_option
 @preflight_options
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
-def command(target: str | None, json: bool, why: bool, output: Output | None, quiet: bool, **values: Any) -> Exit:
+def command(
+    target: str | None,
+    predict: str | None,
+    calibrate: bool,
+    json: bool,
+    why: bool,
+    output: Output | None,
+    quiet: bool,
+    **values: Any,
+) -> Exit:
     """Measure TARGET in about a minute: a block device or a file (both only read), or a directory, in which a test file
     is created and removed. Without TARGET: the current directory.
     """
     import spindle
     from spindle.cli.session import live_line
 
+    if predict is not None and json:
+        raise click.UsageError("--predict prints a table for people; leave --json out")
+    if calibrate and predict is None:
+        raise click.UsageError("--calibrate needs --predict")
     keeping = stored_by(values)
+    # Before the minute that the look takes.
+    machine = _machine(predict or target or ".", calibrate, quiet) if predict is not None else None
     record = spindle.quick(target, progress=live_line(quiet), **values).record
-    return emit(record, json, output, values["strict"], keeping, why=why)
+    status = emit(record, json, output, values["strict"], keeping, why=why)
+    if machine is not None:
+        _put_beside(record, machine, quiet)
+    return status
+
+
+def _machine(name: str, calibrate: bool, quiet: bool) -> MachineFile:
+    from spindle.cli.session import live_line
+    from spindle.library.predicting import machine_of
+
+    return machine_of(name, calibrate, live_line(quiet))
+
+
+def _put_beside(record: Record, machine: MachineFile, quiet: bool) -> None:
+    from spindle.cli.output import put_lines
+    from spindle.cli.session import live_line
+    from spindle.library.predicting import beside_look
+    from spindle.report.terminal.style import style_of
+
+    found = beside_look(record, machine, live_line(quiet))
+    put_lines(["", *found.page(style_of(sys.stdout))])

@@ -59,6 +59,11 @@ class Run(GroupedCommand, WritingCommand):
     help="Print what the machine file MACHINE should deliver beside what was measured, with likely causes of "
     "differences. Without MACHINE: the machine of TARGET's block stack (`spindle help predict`).",
 )
+@click.option(
+    "--calibrate",
+    is_flag=True,
+    help="With --predict: describe a device without a data sheet by reading it for some seconds.",
+)
 @section_option
 @precondition_options
 @search_options
@@ -100,6 +105,7 @@ def command(
     keep: bool,
     kernel: str | None,
     predict: str | None,
+    calibrate: bool,
     sections: tuple[str, ...],
     assignments: tuple[tuple[str, str], ...],
     variations: tuple[str, ...],
@@ -126,6 +132,8 @@ def command(
     from spindle.library.measurement import measurement, variations_of
 
     one_form(json, output_format, status_interval)
+    if calibrate and predict is None:
+        raise click.UsageError("--calibrate needs --predict")
     if predict is not None:
         _check_predict(json, output_format, variations)
     preflight_options, keeping = preflight_of(values), stored_by(values)
@@ -158,7 +166,7 @@ def command(
         record = wanted.carry_out(watch, None if json else reports, force=forced())
     status_of_run = emit(record, json, output, preflight_options.strict, keeping, output_format, wanted.shape, why=why)
     if predict is not None:
-        _put_beside(record, predict or wanted.order.target.asked, workload, overrides, quiet)
+        _put_beside(record, predict or wanted.order.target.asked, calibrate, workload, overrides, quiet)
     return status_of_run
 
 
@@ -171,7 +179,7 @@ def _check_predict(json: bool, output_format: OutputFormats | None, variations: 
 
 
 def _put_beside(
-    record: Record, machine: str, workload: str, overrides: tuple[tuple[str, str], ...], quiet: bool
+    record: Record, machine: str, calibrate: bool, workload: str, overrides: tuple[tuple[str, str], ...], quiet: bool
 ) -> None:
     import sys
 
@@ -180,5 +188,5 @@ def _put_beside(
     from spindle.library.predicting import beside_of, predicted
     from spindle.report.terminal.style import style_of
 
-    found = predicted(machine, workload, overrides, False, live_line(quiet))
+    found = predicted(machine, workload, overrides, calibrate, live_line(quiet))
     put_lines(["", *beside_of(record, found).page(style_of(sys.stdout))])

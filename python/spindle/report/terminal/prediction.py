@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator
 
 from spindle.base import units
 from spindle.prediction.beside import PredictedRun, Side
+from spindle.prediction.look import PredictedLook
 from spindle.prediction.model import Band, Cause, OperationFigures, Prediction
 from spindle.report.terminal.style import Style
 from spindle.report.terminal.table import Column, table
 
 SMALLEST = 0.005
 """Effects below this share are not worth a line."""
+_LEFT_OUT = "not in the model, or not in the band:"
 MEASURES: dict[str, tuple[Callable[[OperationFigures], Band], Callable[[float], str]]] = {
     "IOPS": (lambda of: of.iops, units.count),
     "throughput": (lambda of: of.bytes_per_s, units.rate),
@@ -37,13 +39,29 @@ def _page(found: Prediction, style: Style) -> Iterator[str]:
     yield from _causes(found, style)
     if found.limits:
         yield ""
-        yield "not in the model, or not in the band:"
+        yield _LEFT_OUT
         for limit in found.limits:
             yield from style.wrap(limit, "- ")
 
 
 def beside_page(found: PredictedRun, style: Style) -> list[str]:
     """Return measured figures beside predicted ones, and the likely causes of differences."""
+    return ["measured beside predicted", *_beside(found, style)]
+
+
+def look_page(found: PredictedLook, style: Style) -> list[str]:
+    """Return the steps of a quick look beside their predictions, and what the model leaves out."""
+    lines = [f"measured beside predicted from {found.source}"]
+    for step in found.steps:
+        lines += ["", step.about, *_beside(step.run, style)]
+    if found.limits:
+        lines += ["", _LEFT_OUT]
+        for limit in found.limits:
+            lines += style.wrap(limit, "- ")
+    return lines
+
+
+def _beside(found: PredictedRun, style: Style) -> Iterator[str]:
     heads = ("measured", "predicted", "least", "most", "")
     rows = [
         row
@@ -54,12 +72,11 @@ def beside_page(found: PredictedRun, style: Style) -> list[str]:
         )
     ]
     columns = [Column("", words=True), Column("", words=True), *(Column(head, words=not head) for head in heads)]
-    lines = ["measured beside predicted", *table(columns, rows, style)]
+    yield from table(columns, rows, style)
     for hint in found.hints:
-        lines += style.wrap(f"{hint.cause} ({hint.evidence})", "likely: ")
+        yield from style.wrap(f"{hint.cause} ({hint.evidence})", "likely: ")
     if not found.hints and any(of.side is not Side.WITHIN for of in found.operations):
-        lines.append("no rule explains the difference")
-    return lines
+        yield "no rule explains the difference"
 
 
 def _band(band: Band, shown: Callable[[float], str]) -> list[str]:
