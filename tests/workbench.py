@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -32,6 +32,15 @@ def no_new_loops() -> Iterator[None]:
     with open(LOOPS, "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def after_other_tests(refusal: Callable[[], str]) -> str:
+    """The text of a refusal that is not for another test's losetup: it has a device open for a moment that another one
+    has taken before it, or that it has detached itself."""
+    text = refusal()
+    while "(losetup)" in text:
+        text = refusal()
+    return text
 
 
 def disk_sequence(device: str) -> str:

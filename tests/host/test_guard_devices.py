@@ -17,7 +17,7 @@ from spindle.host.devices import Machine
 from spindle.host.errors import Refusal, TargetError
 from spindle.host.guard import OpenTarget, StreamAccess, open_target
 from spindle.host.testfile import TestFile
-from tests.workbench import Workbench, no_new_loops
+from tests.workbench import Workbench, after_other_tests, no_new_loops
 
 Case = Callable[[Any], tuple[str, str]]
 """Prepares a device; returns it and a word that the refusal must contain."""
@@ -360,10 +360,14 @@ def prepared(shared_bench: Workbench) -> Callable[[str], tuple[str, str]]:
 
 def attempt(path: str | Path, change: str | None, **consent: Any) -> str:
     """Text of the refusal; a target that opens fails the test."""
-    with pytest.raises(Refusal) as refused:
-        open_target(path, [stream(change)], **{"erase": str(path), **consent}).close()
-    assert refused.value.exit_code == 3
-    text = str(refused.value)
+
+    def refusal() -> str:
+        with pytest.raises(Refusal) as refused:
+            open_target(path, [stream(change)], **{"erase": str(path), **consent}).close()
+        assert refused.value.exit_code == 3
+        return str(refused.value)
+
+    text = after_other_tests(refusal)
     assert "\n" not in text
     assert str(path) in text
     return text

@@ -16,7 +16,7 @@ from spindle.host.errors import Refusal
 from spindle.host.guard import StreamAccess, _uses, open_target
 from spindle.host.openers import SearchSet, UseKind, openers, tables
 from spindle.host.usage import Usage
-from tests.workbench import Workbench
+from tests.workbench import Workbench, after_other_tests
 
 pytestmark = pytest.mark.promise(1)
 
@@ -226,16 +226,13 @@ def image_in_a_folder(bench: Workbench) -> Path:
     return path
 
 
-PASSING = "losetup"
-"""Programs of other tests that look for a free loop device open one that has just been taken, for a moment."""
-
-
 def refused(device: str, **consent: Any) -> str:
-    text = f"({PASSING})"
-    while f"({PASSING})" in text:
+    def refusal() -> str:
         with pytest.raises(Refusal) as found:
             open_target(device, WRITE, erase=device, **consent).close()
-        text = str(found.value)
+        return str(found.value)
+
+    text = after_other_tests(refusal)
     assert text.startswith(device)
     assert "\n" not in text
     return text
@@ -415,4 +412,4 @@ def test_a_process_that_only_reads_is_named_as_the_holder_of_a_claim(bench: Work
     holds(bench, "os.open(sys.argv[1], os.O_RDONLY | os.O_EXCL)", jail(bench, device) / "drive")
     assert "held exclusively by another program, maybe process" in refused(device)
     wanted = SearchSet({by_name(Path(device).name).dev: "it"})  # type: ignore[union-attr]
-    assert [one.how for one in openers(wanted, HERE) if one.command != PASSING] == [UseKind.READS]
+    assert [one.how for one in openers(wanted, HERE) if one.command != "losetup"] == [UseKind.READS]

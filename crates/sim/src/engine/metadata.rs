@@ -8,6 +8,7 @@ use super::bitmap::{self, Bitmap, HeldWrite, Pages, Sleeper};
 use super::load::{Alarm, Stage};
 use super::{Engine, Readings, Target};
 use crate::error::SimError;
+use crate::kernel::Kernel;
 
 /// `safe_mode_delay` (`DEFAULT_SAFEMODE_DELAY`, HZ 250): so long after a moment that is a multiple of it, the first after the
 /// last write, md's thread wakes (`md_write_end`).
@@ -16,6 +17,29 @@ const SAFE_MODE_NS: u64 = 204_000_000;
 /// The time at which md's thread wakes, if the last write ended then.
 fn wakes_ns(last_end_ns: u64) -> u64 {
     last_end_ns.next_multiple_of(SAFE_MODE_NS) + SAFE_MODE_NS
+}
+
+/// How a block of md's own gets between two flushes on a member.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// One request for all three (blk-mq).
+    Sequence,
+    /// A barrier: the drive has nothing else to do then (`BIO_RW_BARRIER`).
+    Barrier,
+    /// Each by itself.
+    Flushes,
+}
+
+impl Order {
+    fn of(kernel: Kernel) -> Order {
+        if kernel.multi_queue() {
+            Order::Sequence
+        } else if kernel.drains_for_barriers() {
+            Order::Barrier
+        } else {
+            Order::Flushes
+        }
+    }
 }
 
 impl Engine {
@@ -64,7 +88,8 @@ impl Engine {
                 (Metadata::Bitmap(_), Some(bitmap)) => bitmap.page_sent(),
                 _ => fabric.superblock.left = members,
             }
-            if !self.rules.kernel.multi_queue() {
+            let order = Order::of(self.rules.kernel);
+            if order == Order::Flushes {
                 self.queues[queue].flush(of.slot());
                 self.touch(queue);
                 continue;
@@ -75,7 +100,10 @@ impl Engine {
             let chain = Chain::of(self.bios.add(bio), bio.request);
             self.read_clock(Readings::BIO + Readings::REQUEST)?;
             self.catch_up(queue);
-            self.queues[queue].begin_sequence(self.now_ns, chain, of.slot());
+            match order {
+                Order::Barrier => self.queues[queue].add_barrier(self.now_ns, chain),
+                _ => self.queues[queue].begin_sequence(self.now_ns, chain, of.slot()),
+            }
             self.touch(queue);
         }
         Ok(())
@@ -91,16 +119,16 @@ impl Engine {
         let Target::Array(fabric) = &mut self.target else {
             return Ok(());
         };
-        let multi_queue = self.rules.kernel.multi_queue();
-        if written {
-            if !multi_queue {
+        let order = Order::of(self.rules.kernel);
+        if written && order != Order::Barrier {
+            if order == Order::Flushes {
                 fabric.written.push((queue, of));
                 self.queues[queue].flush(of.slot());
                 self.touch(queue);
             }
             return Ok(());
         }
-        if !multi_queue {
+        if order == Order::Flushes {
             let Some(at) = fabric.written.iter().position(|it| *it == (queue, of)) else {
                 // The first of the two flushes.
                 let (lbn, blocks) = fabric.place_of_metadata(of, queue);
