@@ -2,6 +2,7 @@
 
 use spindle_workload::{Priority, PriorityClass};
 
+use super::bitmap::Pages;
 use crate::request::{BlockRequest, DEFAULT_LEVEL, NONE, Origin};
 
 /// The owner of a bio, which is notified when the bio is done.
@@ -29,8 +30,6 @@ impl Metadata {
     const SUPERBLOCK: u32 = u32::MAX;
     /// The slot of the first page; those of the others are below it. `u32::MAX - 1` is that of flushes.
     const FIRST_PAGE: u32 = u32::MAX - 2;
-    /// More pages than a bitmap has.
-    const MOST_PAGES: u32 = 1 << 16;
 
     /// Stands for a slot in flushes.
     pub(crate) fn slot(self) -> u32 {
@@ -44,7 +43,7 @@ impl Metadata {
     pub(crate) fn of_slot(slot: u32) -> Option<Metadata> {
         match Self::FIRST_PAGE.checked_sub(slot) {
             None if slot == Self::SUPERBLOCK => Some(Metadata::Superblock),
-            Some(page) if page < Self::MOST_PAGES => Some(Metadata::Bitmap(page)),
+            Some(page) if page < Pages::MOST => Some(Metadata::Bitmap(page)),
             _ => None,
         }
     }

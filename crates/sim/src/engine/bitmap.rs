@@ -6,18 +6,17 @@
 
 use std::collections::VecDeque;
 
+use super::BLOCK;
 use super::bio::{Issuer, Manner};
+use crate::cache::PAGE;
 
 /// `bitmap_super_t`, in front of the bits.
 const HEADER_BYTES: u64 = 256;
-/// Bytes of a page of the bitmap, which is written as one.
-const PAGE: u64 = 4096;
 /// Blocks from md's superblock to the bitmap (mdadm 4.2 `add_internal_bitmap1`, metadata 1.2).
 const OFFSET: u64 = 8;
-const BLOCK: u64 = 512;
 /// `daemon_sleep` (mdadm 4.2 `Create.c`: `delay = 5`).
 pub(crate) const INTERVAL_NS: u64 = 5_000_000_000;
-/// `COUNTER_MAX`: more writes of one chunk wait. They are not counted here.
+/// Room for writes that wait, at first.
 const HELD: usize = 64;
 
 /// Writes under way to a chunk, and how long ago the last one was.
@@ -89,6 +88,7 @@ pub(crate) struct Pages(u64);
 
 impl Pages {
     pub(crate) const FIRST: Pages = Pages(1);
+    pub(crate) const MOST: u32 = u64::BITS;
 
     fn insert(&mut self, page: usize) {
         self.0 |= 1 << page;
@@ -164,6 +164,14 @@ impl Bitmap {
             is_due: false,
         }
     }
+
+    /// Bits for which there is room in so many bytes.
+    pub(crate) fn bits_in(bytes: u64) -> u64 {
+        (bytes - HEADER_BYTES) * 8
+    }
+
+    /// Bytes of the largest bitmap.
+    pub(crate) const MOST_BYTES: u64 = Pages::MOST as u64 * PAGE;
 
     /// First block of a page, from md's superblock on, and its blocks.
     pub(crate) fn place(&self, page: u32) -> (u64, u32) {

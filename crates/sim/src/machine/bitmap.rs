@@ -3,13 +3,11 @@
 use serde::Serialize;
 use spindle_array::Array;
 
-/// `bitmap_super_t`, in front of the bits.
-const HEADER_BYTES: u64 = 256;
+use crate::engine::Bitmap;
+
 const LEAST_CHUNK: u64 = 4096;
 /// The superblock, and the space before it (metadata 1.2).
 const BEFORE_BITMAP: u64 = 8192;
-/// Bytes of a bitmap: `Pages` of the engine.
-const MOST_BYTES: u64 = 64 * 4096;
 /// "For practical purpose, 64Meg is a good default chunk size for internal bitmaps."
 const DEFAULT_CHUNK: u64 = 64 << 20;
 
@@ -40,8 +38,10 @@ pub(crate) fn covered(array: &Array) -> u64 {
 /// The least chunk with which the bits have room before the data. `data_offset`: a bitmap that is added later has all the
 /// room there is, of which the simulator has pages for a part.
 pub(crate) fn least_chunk(array: &Array, data_offset: u64) -> u64 {
-    let room = data_offset.saturating_sub(BEFORE_BITMAP).min(MOST_BYTES);
-    let most_bits = (space(array.component()).max(room) - HEADER_BYTES) * 8;
+    let room = data_offset
+        .saturating_sub(BEFORE_BITMAP)
+        .min(Bitmap::MOST_BYTES);
+    let most_bits = Bitmap::bits_in(space(array.component()).max(room));
     let mut chunk = LEAST_CHUNK;
     let mut bits = covered(array) / chunk + 1;
     while bits > most_bits {

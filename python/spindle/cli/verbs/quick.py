@@ -9,6 +9,7 @@ import click
 
 from spindle.cli.exits import Exit
 from spindle.cli.options.engine import engine_options
+from spindle.cli.options.predicting import check_calibrate, predict_options
 from spindle.cli.options.preflight import preflight_options
 from spindle.cli.options.storing import store_options, stored_by
 from spindle.cli.options.targets import TARGET
@@ -23,19 +24,7 @@ if TYPE_CHECKING:
 
 @click.command("quick", cls=WritingCommand)
 @click.argument("target", type=TARGET, required=False)
-@click.option(
-    "--predict",
-    metavar="[MACHINE]",
-    is_flag=False,
-    flag_value="",
-    help="Print what the machine file MACHINE should deliver beside what each step measured, with likely causes of "
-    "differences. Without MACHINE: the machine of TARGET's block stack (`spindle help predict`).",
-)
-@click.option(
-    "--calibrate",
-    is_flag=True,
-    help="With --predict: describe a device without a data sheet by reading it for some seconds.",
-)
+@predict_options
 @engine_options
 @store_options
 @json_option
@@ -61,8 +50,7 @@ def command(
 
     if predict is not None and json:
         raise click.UsageError("--predict prints a table for people; leave --json out")
-    if calibrate and predict is None:
-        raise click.UsageError("--calibrate needs --predict")
+    check_calibrate(predict, calibrate)
     keeping = stored_by(values)
     # Before the minute that the look takes.
     machine = _machine(predict or target or ".", calibrate, quiet) if predict is not None else None

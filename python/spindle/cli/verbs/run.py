@@ -14,6 +14,7 @@ from spindle.cli.options.engine import engine_of, engine_options
 from spindle.cli.options.groups import COMMON, RUN
 from spindle.cli.options.keys import key_options, overrides_of, set_option, vary_option
 from spindle.cli.options.preconditioning import precondition_options, preconditioning_of
+from spindle.cli.options.predicting import check_calibrate, predict_options
 from spindle.cli.options.preflight import preflight_of, preflight_options
 from spindle.cli.options.searching import search_of, search_options
 from spindle.cli.options.status import Status, status_option
@@ -51,19 +52,7 @@ class Run(GroupedCommand, WritingCommand):
     flag_value="default",
     help="Modelled machines: run the real Linux kernel on the modelled drives, in virtual time (`spindle help lab`).",
 )
-@click.option(
-    "--predict",
-    metavar="[MACHINE]",
-    is_flag=False,
-    flag_value="",
-    help="Print what the machine file MACHINE should deliver beside what was measured, with likely causes of "
-    "differences. Without MACHINE: the machine of TARGET's block stack (`spindle help predict`).",
-)
-@click.option(
-    "--calibrate",
-    is_flag=True,
-    help="With --predict: describe a device without a data sheet by reading it for some seconds.",
-)
+@predict_options
 @section_option
 @precondition_options
 @search_options
@@ -132,8 +121,7 @@ def command(
     from spindle.library.measurement import measurement, variations_of
 
     one_form(json, output_format, status_interval)
-    if calibrate and predict is None:
-        raise click.UsageError("--calibrate needs --predict")
+    check_calibrate(predict, calibrate)
     if predict is not None:
         _check_predict(json, output_format, variations)
     preflight_options, keeping = preflight_of(values), stored_by(values)

@@ -8,21 +8,18 @@ import random
 from msgspec import Struct
 
 from spindle.lab.machine import CLOCK_READING_NS
-from spindle.validation.grid.machines import DRIVES, array_lines, dealt, drives_of
+from spindle.validation.grid import points as direct
+from spindle.validation.grid.machines import DRIVES, array_lines, dealt, direct_load, drives_of, out_of
 
 LEVELS = ("raid1", "raid10n2", "raid10f2", "raid10o2", "raid5", "raid6")
 BITMAPS = {"none": "", "64M": "bitmap = 'internal'", "4M": "bitmap = 'internal'\nbitmap_chunk = '4MiB'"}
 """By bytes for each bit: mdadm's choice, and one for which small arrays have room too."""
-OPERATIONS = {
-    "randwrite": "pattern = 'uniform'\nwrite_fraction = 1",
-    "mix": "pattern = 'uniform'\nwrite_fraction = 0.3",
-    "write": "pattern = 'sequential'\nwrite_fraction = 1",
-    "slow": "pattern = 'uniform'\nwrite_fraction = 1\nthink = '700ms'",
+OPERATIONS = {name: direct.OPERATIONS[name] for name in ("randwrite", "mix", "write")} | {
+    "slow": f"{direct.OPERATIONS['randwrite']}\nthink = '700ms'"
 }
 """Names as in fio; `slow` pauses after each write, for longer than an array stays marked as active."""
 SIZES_KIB = (4, 64, 256)
 OUTSTANDING = (1, 2, 8, 16)
-CHUNK_KIB = 64
 LOADS_OF_A_PAIR = 4
 REQUESTS = 1500
 SLOW_REQUESTS = 30
@@ -50,18 +47,18 @@ class BitmapPoint(Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         """For people: `raid10f2 disk bitmap-4M mix 64K x8t` (8 threads)."""
-        load = f"{self.operation} {self.size_kib}K x{self._out}"
+        load = f"{self.operation} {self.size_kib}K x{out_of(self.outstanding, self.threads)}"
         return f"{self.level} {self.drive} bitmap-{self.bitmap} {load}"
-
-    @property
-    def _out(self) -> str:
-        return f"{self.outstanding}{'t' if self.threads else ''}"
 
     @property
     def cells(self) -> dict[str, str]:
         """The point as a row of a table."""
         machine = {"level": self.level, "drive": self.drive, "bitmap": self.bitmap}
-        return machine | {"load": self.operation, "KiB": str(self.size_kib), "out": self._out}
+        return machine | {
+            "load": self.operation,
+            "KiB": str(self.size_kib),
+            "out": out_of(self.outstanding, self.threads),
+        }
 
     @property
     def factors(self) -> dict[str, str]:
@@ -82,15 +79,13 @@ class BitmapPoint(Struct, frozen=True, kw_only=True):
         """The machine file."""
         # The lab has one processor, and a thread pays for readings of the clock only.
         lines = ["[host]", f"clock_reading = '{CLOCK_READING_NS}ns'", "[queue]", "scheduler = 'mq-deadline'"]
-        lines += [*array_lines(self.level, CHUNK_KIB), BITMAPS[self.bitmap]]
+        lines += [*array_lines(self.level, direct.CHUNK_KIB), BITMAPS[self.bitmap]]
         return "\n".join([*lines, "[[drive]]", f"count = {self.drives}", DRIVES[self.drive]]) + "\n"
 
     def workload_text(self) -> str:
         """The workload file."""
-        workers, depth = (self.outstanding, 1) if self.threads else (1, self.outstanding)
-        lines = ["direct = true", "seconds = 'none'", f"requests = {self.requests}", OPERATIONS[self.operation]]
-        lines += [f"region = '{REGION}'"]
-        return "\n".join([*lines, f"size = '{self.size_kib}KiB'", f"workers = {workers}", f"depth = {depth}"]) + "\n"
+        operation = OPERATIONS[self.operation]
+        return direct_load(operation, self.requests, REGION, self.size_kib, self.outstanding, self.threads)
 
 
 def points() -> list[BitmapPoint]:

@@ -38,22 +38,12 @@ class Grid:
     """The likely reason of a difference beyond the bounds."""
 
 
-DIRECT = Grid(
-    points.points,
-    (Goal("throughput", 0.05, 0.95), Goal("mean", 0.10, 0.90)),
-    ("throughput", "mean", "p99"),
-    "scheduler",
-    causes.direct,
-)
+_GOALS = (Goal("throughput", 0.05, 0.95), Goal("mean", 0.10, 0.90))
+_FIGURES: tuple[Figure, ...] = ("throughput", "mean", "p99")
+DIRECT = Grid(points.points, _GOALS, _FIGURES, "scheduler", causes.direct)
 BUFFERED = Grid(buffered.points, (Goal("throughput", 0.10, 0.90),), ("throughput",), "on it", causes.buffered)
 """Its latencies say little: most requests end in memory."""
-BITMAPS = Grid(
-    bitmaps.points,
-    (Goal("throughput", 0.05, 0.95), Goal("mean", 0.10, 0.90)),
-    ("throughput", "mean", "p99"),
-    "bitmap",
-    causes.bitmaps,
-)
+BITMAPS = Grid(bitmaps.points, _GOALS, _FIGURES, "bitmap", causes.bitmaps)
 GRIDS: dict[GridName, Grid] = {
     "direct": DIRECT,
     "buffered": BUFFERED,

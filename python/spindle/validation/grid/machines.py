@@ -35,6 +35,18 @@ def array_lines(level: str, chunk_kib: int) -> list[str]:
     return lines
 
 
+def out_of(outstanding: int, threads: bool) -> str:
+    """Requests outstanding, for people: `8t` for 8 threads."""
+    return f"{outstanding}{'t' if threads else ''}"
+
+
+def direct_load(operation: str, requests: int, region: str, size_kib: int, outstanding: int, threads: bool) -> str:
+    """A workload file of direct I/O. `operation`: lines; `threads`: as many with one request each, or one with all."""
+    workers, depth = (outstanding, 1) if threads else (1, outstanding)
+    lines = ["direct = true", "seconds = 'none'", f"requests = {requests}", operation, f"region = '{region}'"]
+    return "\n".join([*lines, f"size = '{size_kib}KiB'", f"workers = {workers}", f"depth = {depth}"]) + "\n"
+
+
 def dealt(deal: random.Random, values: Iterable[T], count: int) -> list[T]:
     """Each value equally often, up to one, in the order that `deal` draws."""
     found = list(itertools.islice(itertools.cycle(values), count))

@@ -8,7 +8,7 @@ import random
 from msgspec import Struct
 
 from spindle.lab.machine import CLOCK_READING_NS
-from spindle.validation.grid.machines import DRIVES, array_lines, dealt, drives_of
+from spindle.validation.grid.machines import DRIVES, array_lines, dealt, direct_load, drives_of, out_of
 
 LEVELS = ("single", "raid0", "raid1", "raid10n2", "raid10f2", "raid10o2", "raid5", "raid6")
 SCHEDULERS = ("none", "mq-deadline", "kyber", "bfq")
@@ -52,13 +52,13 @@ class Point(Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         """For people: `raid10f2 disk bfq mix 64K x8t` (8 threads)."""
-        load = f"{self.operation} {self.size_kib}K x{self.outstanding}{'t' if self.threads else ''}"
+        load = f"{self.operation} {self.size_kib}K x{out_of(self.outstanding, self.threads)}"
         return f"{self.level} {self.drive} {self.scheduler} {load}"
 
     @property
     def cells(self) -> dict[str, str]:
         """The point as a row of a table."""
-        out = f"{self.outstanding}{'t' if self.threads else ''}"
+        out = out_of(self.outstanding, self.threads)
         machine = {"level": self.level, "drive": self.drive, "scheduler": self.scheduler}
         return machine | {"load": self.operation, "KiB": str(self.size_kib), "out": out}
 
@@ -86,10 +86,8 @@ class Point(Struct, frozen=True, kw_only=True):
 
     def workload_text(self) -> str:
         """The workload file."""
-        workers, depth = (self.outstanding, 1) if self.threads else (1, self.outstanding)
-        lines = ["direct = true", "seconds = 'none'", f"requests = {self.requests}", OPERATIONS[self.operation]]
-        lines += [f"region = '{REGION}'"]
-        return "\n".join([*lines, f"size = '{self.size_kib}KiB'", f"workers = {workers}", f"depth = {depth}"]) + "\n"
+        operation = OPERATIONS[self.operation]
+        return direct_load(operation, self.requests, REGION, self.size_kib, self.outstanding, self.threads)
 
 
 def points() -> list[Point]:
