@@ -105,8 +105,12 @@ pub struct DiskSheet {
     pub cached_writes: u32,
     /// Rate of the interface.
     pub interface_rate: f64,
-    /// Processing per command.
+    /// Processing of a command that needs the medium, before the arm leaves.
     pub command_ns: u64,
+    /// The same of a read that is in the buffer; `command_ns` where the sheet is silent.
+    pub read_hit_ns: u64,
+    /// The same of a write that the write cache takes; `command_ns` where the sheet is silent.
+    pub write_hit_ns: u64,
     /// Queue depth; 1 without command queueing.
     pub queue_depth: u32,
     /// Scheduling of the queue.
@@ -131,7 +135,7 @@ pub struct SettleMargin {
 }
 
 /// Keys of a disk drive's sheet, besides `name`, `title` and `kind`.
-const DISK_KEYS: [&str; 21] = [
+const DISK_KEYS: [&str; 23] = [
     "capacity",
     "rpm",
     "surfaces",
@@ -148,6 +152,8 @@ const DISK_KEYS: [&str; 21] = [
     "cached_writes",
     "interface_rate",
     "command_overhead",
+    "read_hit_overhead",
+    "write_hit_overhead",
     "queue_depth",
     "scheduling",
     "age_bound",
@@ -365,6 +371,7 @@ fn size(table: &mut Table, key: &'static str) -> Result<u64, ConfigError> {
 }
 
 fn read_disk(table: &mut Table) -> Result<DiskSheet, ConfigError> {
+    let command_ns = duration(table, "command_overhead")?;
     let mut sheet = DiskSheet {
         capacity: size(table, "capacity")?,
         rpm: table
@@ -383,7 +390,13 @@ fn read_disk(table: &mut Table) -> Result<DiskSheet, ConfigError> {
         segments: integer(table, "segments", u64::from(MOST_SEGMENTS))?,
         cached_writes: integer(table, "cached_writes", 4096)?,
         interface_rate: bytes_per_second(table, "interface_rate")?,
-        command_ns: duration(table, "command_overhead")?,
+        command_ns,
+        read_hit_ns: table
+            .take_duration("read_hit_overhead")?
+            .unwrap_or(command_ns),
+        write_hit_ns: table
+            .take_duration("write_hit_overhead")?
+            .unwrap_or(command_ns),
         queue_depth: integer(table, "queue_depth", 4096)?,
         scheduling: table
             .take_choice(
@@ -691,9 +704,9 @@ impl DiskSheet {
             access_time: AccessTime::TrueRotation,
             overheads: Overheads {
                 dispatch_ns: self.command_ns,
-                read_hit: command,
+                read_hit: AfterOp::both(self.read_hit_ns),
                 read_miss: command,
-                write_hit: command,
+                write_hit: AfterOp::both(self.write_hit_ns),
                 write_miss: command,
                 ..Overheads::default()
             },

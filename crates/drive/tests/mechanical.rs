@@ -104,6 +104,33 @@ fn random_reads_one_at_a_time_take_overhead_seek_half_a_turn_and_transfer() {
 }
 
 #[test]
+fn what_the_buffer_has_takes_the_overhead_of_a_hit() {
+    let Kind::Disk(disk) = sheet(NAME).unwrap().kind else {
+        panic!("{NAME} is not a disk")
+    };
+    assert!(disk.read_hit_ns < disk.command_ns && disk.write_hit_ns < disk.command_ns);
+    let bus_ns = 8 * 512_000_000_000 / 300_000_000;
+    for (op, overhead_ns) in [(Op::Read, disk.read_hit_ns), (Op::Write, disk.write_hit_ns)] {
+        let mut drive = build(|_| {});
+        // A stream that is slower than the medium: read-ahead and the write cache are ahead of it.
+        let done = drive_all(&mut drive, 1, 2000, |number| Command {
+            id: number,
+            lbn: 8 * number,
+            blocks: 8,
+            op,
+            force_unit_access: false,
+        });
+        let mut taken_ns: Vec<u64> = done.iter().map(|of| of.phases.total_ns()).collect();
+        taken_ns.sort_unstable();
+        let median_ns = taken_ns[taken_ns.len() / 2];
+        assert!(
+            median_ns.abs_diff(overhead_ns + bus_ns) < 1000,
+            "{op:?}: {median_ns} ns"
+        );
+    }
+}
+
+#[test]
 fn the_published_drive_does_what_was_measured_on_it() {
     // Kernel list, June 2006: 4 KiB O_DIRECT random reads in the first 32 GiB.
     for (depth, measured, within) in [(1, 122.0, 0.05), (32, 235.0, 0.10)] {

@@ -1,7 +1,7 @@
 //! A unit of a controller in simulated time.
 //!
 //! A command of the host takes the processor, then the link. A write is answered once it is in the cache, or on the
-//! drives if there is no cache; a read goes to the drive with the shorter queue that has a copy. Each drive gets its
+//! drives if there is no cache; a read goes to the drive with the shorter queue that has a copy, or goes on where it is. Each drive gets its
 //! commands in the order of their arrival, and sorts those that it has. Cached writes leave in the order of their
 //! addresses (one direction, C-SCAN), stripe by stripe.
 
@@ -506,7 +506,8 @@ impl Controller {
         self.reads = requests;
     }
 
-    /// The pieces of a read, each on the copy whose drive has least to do; among equals, whose head is nearest.
+    /// The pieces of a read, each on the copy whose drive has least to do; among equals, whose head is nearest. A stream
+    /// stays on the disk that it is on (assumed: the other one would have to seek).
     fn locate(&self, offset: u64, len: u64, out: &mut Vec<MemberRequest>) {
         let Some(array) = &self.array else {
             out.push(MemberRequest {
@@ -521,9 +522,11 @@ impl Controller {
             let chosen = array.places(piece.logical).min_by_key(|place| {
                 let port = &self.ports[place.member as usize];
                 let lbn = port.start + place.offset / BLOCK;
+                let distance = port.head.abs_diff(lbn);
                 (
+                    distance != 0,
                     port.waiting.len() + port.busy as usize,
-                    port.head.abs_diff(lbn),
+                    distance,
                 )
             });
             let (member, offset) = chosen.map_or((piece.member, piece.offset), |place| {

@@ -39,7 +39,7 @@ COPY_2004 = _text("host of 2004", "copy_rate", "1 GB/s", "500 MB/s", "2 GB/s")
 """Two Xeons of 2.4 GHz; copies from and to memory."""
 COPY_2008_MD = _text("host of 2008, 1 GHz", "copy_rate", "1 GB/s", "500 MB/s", "2 GB/s")
 COPY_2008 = _text("host of 2008", "copy_rate", "2 GB/s", "1 GB/s", "4 GB/s")
-KERNEL_2008 = _text("host of 2008", "kernel", "2.6.18", "2.6.18", "2.6.24")
+KERNEL_2008 = _text("host of 2008", "kernel", "2.6.24", "2.6.18", "2.6.24")
 """The text does not name it."""
 COPY_2011 = _text("host of 2011", "copy_rate", "5 GB/s", "3 GB/s", "8 GB/s")
 READ_PAGE_2004 = _text("host of 2004", "read_page", "4us", "2us", "8us")
