@@ -160,6 +160,7 @@ fn any_two_other_members_of_a_mirror_may_be_gone() {
 fn a_machine_may_bring_its_own_drives() {
     let sheet = include_str!("../../../catalogue/drives/WD10EACS.toml")
         .replace("[source]", "[sheet.source]")
+        .replace("[range]", "[sheet.range]")
         .replace("name = \"WD10EACS\"", "name = \"mine\"");
     let text = format!(
         "[[sheet]]\n{sheet}\n[[drive]]\nmodel = 'mine'\nregion = '10%-20%'\nqueue_depth = 4\n"

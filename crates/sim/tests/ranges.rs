@@ -48,6 +48,8 @@ fn a_disk_s_ranges_are_those_that_its_sheet_states_and_those_it_leaves_out() {
         found,
         [
             own("seek_average"),
+            own("read_hit_overhead"),
+            own("write_hit_overhead"),
             own("settle_margin"),
             own("ahead_of_cached")
         ]
@@ -55,7 +57,14 @@ fn a_disk_s_ranges_are_those_that_its_sheet_states_and_those_it_leaves_out() {
     let found = keys(&machine(
         "[[drive]]\nmodel = 'HDS725050KLA360'\nwrite_cache = false\n",
     ));
-    assert_eq!(found, [own("seek_average"), own("settle_margin")]);
+    assert_eq!(
+        found,
+        [
+            own("seek_average"),
+            own("read_hit_overhead"),
+            own("settle_margin")
+        ]
+    );
 }
 
 #[test]

@@ -5,9 +5,10 @@
 
 use spindle_workload::{Op, Request};
 
+use super::bio::Issuer;
 use super::fair::Fair;
 use super::load::{Alarm, Slot, Stage};
-use super::{Engine, Issuer, Target};
+use super::{Engine, Target};
 use crate::cache::{PAGE, PageCache, PageIo, PageState, PageSync, ReadAheadRule, Window, pages_of};
 use crate::error::SimError;
 

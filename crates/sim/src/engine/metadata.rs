@@ -6,7 +6,8 @@ use spindle_array::STRIPE_BLOCK;
 use super::bio::{Bio, Chain, Issuer, Manner, Metadata, Owner};
 use super::bitmap::{self, Bitmap, HeldWrite, Pages, Sleeper};
 use super::load::{Alarm, Stage};
-use super::{Engine, Readings, Target};
+use super::threads::Readings;
+use super::{Engine, Target};
 use crate::error::SimError;
 use crate::kernel::Kernel;
 

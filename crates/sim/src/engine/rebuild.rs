@@ -4,8 +4,11 @@
 //! `wait_barrier`, `raid1_sync_request`, `raid10_sync_request`), `raid5.c` (`raid5_sync_request`). Mirrors are rebuilt in
 //! units of 64 KiB, parity arrays in rows of 4 KiB of the stripe cache.
 
+use super::bio::{Issuer, Manner, Owner};
 use super::slab::Slab;
 use super::ticks::{HZ, Ticks};
+use super::{Engine, Target};
+use crate::error::SimError;
 use crate::figures::RebuildFigures;
 use crate::kernel::Kernel;
 
@@ -498,6 +501,203 @@ impl Rebuild {
             bytes: self.size,
             done_bytes: self.done_bytes,
             finished_ns: self.finished_ns,
+        }
+    }
+}
+
+impl Engine {
+    /// md writes down that a rebuild begins, as there is another member, and starts the thread for it.
+    pub(super) fn begin_rebuild(&mut self) -> Result<(), SimError> {
+        if let Target::Array(fabric) = &mut self.target
+            && fabric.is_rebuilding()
+        {
+            fabric.note_rebuild();
+            self.md_thread_is_noting()?;
+            self.dispatch()?;
+        }
+        self.work_on_rebuild()
+    }
+
+    /// md's thread for the rebuild goes as far as it can.
+    pub(super) fn work_on_rebuild(&mut self) -> Result<(), SimError> {
+        loop {
+            let queues = &self.queues;
+            let Target::Array(fabric) = &mut self.target else {
+                return Ok(());
+            };
+            let Some(rebuild) = &mut fabric.rebuild else {
+                return Ok(());
+            };
+            match rebuild.step(self.now_ns, |member| queues[member].figures.blocks()) {
+                Step::Wait => return Ok(()),
+                Step::Unit(unit) => self.read_unit(unit)?,
+                Step::Row { offset, waited } => {
+                    if !fabric.add_rebuilt_row(self.now_ns, offset, waited)? && waited {
+                        return Ok(());
+                    }
+                }
+                Step::HandOver => fabric.hand_over_row(),
+                Step::Note => fabric.note_rebuild(),
+                Step::GiveWay => self.run_md(true)?,
+            }
+        }
+    }
+
+    /// md's thread first writes the superblocks, if the rebuild has noted how far it is (`md_check_recovery`). True while it
+    /// does that, and nothing else.
+    pub(super) fn md_thread_is_noting(&mut self) -> Result<bool, SimError> {
+        let Target::Array(fabric) = &mut self.target else {
+            return Ok(false);
+        };
+        if fabric.superblock.left == 0 && std::mem::take(&mut fabric.superblock.is_noted) {
+            self.write_superblocks()?;
+        }
+        Ok(matches!(&self.target, Target::Array(fabric) if fabric.superblock.left > 0))
+    }
+
+    fn read_unit(&mut self, unit: u32) -> Result<(), SimError> {
+        let Target::Array(fabric) = &mut self.target else {
+            return Ok(());
+        };
+        let mut requests = std::mem::take(&mut self.requests);
+        fabric.rebuild_reads(unit, &mut requests)?;
+        let issuer = Issuer::kernel(self.md_thread() + 1);
+        let mut bios = 0;
+        for request in &requests {
+            let part = (request.member, request.offset, request.len);
+            self.count_rebuild(request.member, request.len);
+            bios += self.send_member(Owner::Rebuild(unit), issuer, part, Manner::READ, true)?;
+        }
+        requests.clear();
+        self.requests = requests;
+        self.set_unit(unit, bios, false);
+        if bios == 0 {
+            self.write_unit(unit)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn count_rebuild(&mut self, member: u32, bytes: u64) {
+        if let Target::Array(fabric) = &mut self.target
+            && let Some(rebuild) = &mut fabric.rebuild
+        {
+            rebuild.count_own(member as usize, bytes);
+        }
+    }
+
+    fn set_unit(&mut self, unit: u32, left: u32, writing: bool) {
+        if let Target::Array(fabric) = &mut self.target
+            && let Some(rebuild) = &mut fabric.rebuild
+        {
+            let of = rebuild.units.get_mut(unit);
+            of.left = left;
+            of.writing = writing;
+        }
+    }
+
+    /// md's thread writes what was read, or compares it; while it writes superblocks, units wait for it.
+    pub(super) fn write_unit(&mut self, unit: u32) -> Result<(), SimError> {
+        let is_noting = self.md_thread_is_noting()?;
+        let Target::Array(fabric) = &mut self.target else {
+            return Ok(());
+        };
+        if is_noting {
+            fabric.superblock.units.push(unit);
+            return Ok(());
+        }
+        let Some(rebuild) = &fabric.rebuild else {
+            return Ok(());
+        };
+        let of = *rebuild.units.get(unit);
+        let Some(member) = rebuild.member else {
+            return self.end_unit(unit);
+        };
+        let part = (member, of.offset, of.len);
+        self.count_rebuild(part.0, part.2);
+        let issuer = Issuer::kernel(self.md_thread());
+        let bios =
+            self.send_member(Owner::Rebuild(unit), issuer, part, Manner::WRITE_BACK, true)?;
+        self.set_unit(unit, bios, true);
+        Ok(())
+    }
+
+    pub(super) fn unit_part_done(&mut self, unit: u32) -> Result<(), SimError> {
+        let Target::Array(fabric) = &mut self.target else {
+            return Ok(());
+        };
+        let Some(rebuild) = &mut fabric.rebuild else {
+            return Ok(());
+        };
+        let of = rebuild.units.get_mut(unit);
+        of.left -= 1;
+        if of.left > 0 {
+            return Ok(());
+        }
+        if !of.writing {
+            return self.write_unit(unit);
+        }
+        self.end_unit(unit)
+    }
+
+    fn end_unit(&mut self, unit: u32) -> Result<(), SimError> {
+        if let Target::Array(fabric) = &mut self.target
+            && let Some(rebuild) = &mut fabric.rebuild
+        {
+            rebuild.end_unit(self.now_ns, unit);
+        }
+        if self.rules.reading_ns > 0 {
+            // An interrupt ends all units of a request.
+            self.unit_ended = true;
+            return Ok(());
+        }
+        self.units_ended()
+    }
+
+    /// The end of a unit wakes md's thread for the rebuild and those who wait at the barrier, and the older thread runs first:
+    /// it still finds that others wait.
+    pub(super) fn units_ended(&mut self) -> Result<(), SimError> {
+        self.work_on_rebuild()?;
+        self.rebuild_went_on()
+    }
+
+    /// The rebuild goes on if a row of it or a request that held it up is done, before the next ones wait at the barrier.
+    pub(super) fn take_turns(&mut self) -> Result<(), SimError> {
+        if std::mem::take(&mut self.rebuild_awake) {
+            self.rebuild_went_on()?;
+        }
+        if let Target::Array(fabric) = &mut self.target
+            && fabric.rebuild.as_mut().is_some_and(Rebuild::seat)
+        {
+            self.rebuild_went_on()?;
+        }
+        Ok(())
+    }
+
+    /// A part of the rebuild, or a request that held it up, is done: who waited at the barrier goes first.
+    fn rebuild_went_on(&mut self) -> Result<(), SimError> {
+        while let Target::Array(fabric) = &mut self.target
+            && let Some(rebuild) = &mut fabric.rebuild
+            && let Some(slot) = rebuild.admitted()
+        {
+            self.issue_admitted(slot, false)?;
+        }
+        if let Target::Array(fabric) = &mut self.target
+            && fabric.rebuild.as_ref().is_some_and(Rebuild::is_finished)
+        {
+            fabric.end_rebuild();
+        }
+        self.work_on_rebuild()
+    }
+
+    /// A request of the load that had passed the barrier is done. It wakes the load's thread first, then the rebuild's
+    /// (`bio_endio` before `allow_barrier`), which so finds the next request there already.
+    pub(super) fn leave_barrier(&mut self, slot: u32) {
+        let offset = self.place_of(slot);
+        if let Target::Array(fabric) = &mut self.target
+            && let Some(rebuild) = &mut fabric.rebuild
+        {
+            rebuild.leave(offset);
+            self.rebuild_awake = true;
         }
     }
 }

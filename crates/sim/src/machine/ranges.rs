@@ -82,7 +82,7 @@ impl DriveSetup {
         match (self.state(), range.key) {
             // Collection begins when the spare space is used up.
             (Some(FlashState::Fresh), "spare" | "pages_per_block" | "erase_block") => false,
-            (_, "ahead_of_cached") => self.has_write_cache(),
+            (_, "ahead_of_cached" | "write_hit_overhead") => self.has_write_cache(),
             _ => true,
         }
     }
