@@ -423,6 +423,22 @@ impl Engine {
         self.run_md(false)
     }
 
+    /// A request without a plug is sent, and the call goes on with the next one: md's thread gets the processor when the call
+    /// returns, and so finds the rows of both.
+    #[inline]
+    pub(super) fn send_in_call(&mut self) -> Result<(), SimError> {
+        if !self.has_parity || self.one_call_each {
+            return self.unplug();
+        }
+        self.place_rows()?;
+        self.release_rows();
+        self.wake_md();
+        match self.md_has_plug {
+            true => Ok(()),
+            false => self.finish_plug(),
+        }
+    }
+
     /// Empties the plug; the next one is new.
     #[inline]
     pub(super) fn finish_plug(&mut self) -> Result<(), SimError> {

@@ -186,7 +186,9 @@ impl Engine {
             if self.sleeps && self.hold_batch(slot, &batch[at + 1..]) {
                 break;
             }
-            if !plugged {
+            if !plugged && at + 1 < batch.len() {
+                self.send_in_call()?;
+            } else if !plugged {
                 self.unplug()?;
             }
         }
