@@ -280,8 +280,8 @@ impl Engine {
         }
         self.place_rows()?;
         while let Some(worker) = self.awake.pop() {
-            if self.one_call_each && self.cache.is_none() {
-                // Its call returns.
+            if !self.is_buffered(worker) {
+                // Its call returns, where md's thread may take the processor.
                 self.unplug()?;
             }
             self.go_on(worker as usize)?;

@@ -383,6 +383,11 @@ impl Engine {
         if !waits {
             return self.dispatch();
         }
+        self.dispatch_own()
+    }
+
+    /// Runs the queues that the thread runs itself; the block layer's thread has the others later.
+    fn dispatch_own(&mut self) -> Result<(), SimError> {
         let mut left = std::mem::take(&mut self.touched);
         let is_run = &self.is_run;
         self.touched
@@ -423,8 +428,8 @@ impl Engine {
         self.run_md(false)
     }
 
-    /// A request without a plug is sent, and the call goes on with the next one: md's thread gets the processor when the call
-    /// returns, and so finds the rows of both.
+    /// A request without a plug is sent, and the call goes on with the next one: md's thread and the block layer's get the
+    /// processor when the call returns, and so find what both need.
     #[inline]
     pub(super) fn send_in_call(&mut self) -> Result<(), SimError> {
         if !self.has_parity || self.one_call_each {
@@ -433,10 +438,7 @@ impl Engine {
         self.place_rows()?;
         self.release_rows();
         self.wake_md();
-        match self.md_has_plug {
-            true => Ok(()),
-            false => self.finish_plug(),
-        }
+        self.dispatch_own()
     }
 
     /// Empties the plug; the next one is new.
