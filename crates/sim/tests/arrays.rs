@@ -98,6 +98,28 @@ fn a_call_that_waited_for_rows_returns_before_the_next_one() {
 }
 
 #[test]
+fn two_reads_of_one_call_become_one_request_and_two_writes_do_not() {
+    // Below an elevator the block layer's thread runs the queue once the call returns; a write has a plug of its own, whose end
+    // runs it at once (`blkdev_write_iter`). So under the real kernel.
+    let drive = "[[drive]]\nservice = '100us'\ncapacity = '1GiB'\n";
+    let load = |fraction: f64| {
+        format!(
+            "requests = 1000\nseconds = 'none'\ndirect = true\nsize = '16KiB'\nwrite_fraction = {fraction}\npattern = 'sequential'\ndepth = 2"
+        )
+    };
+    for scheduler in ["mq-deadline", "kyber", "bfq"] {
+        let text =
+            format!("[host]\nclock_reading = '1ns'\n[queue]\nscheduler = '{scheduler}'\n{drive}");
+        assert_eq!(reads(&run(&machine(&text), &load(0.0))), 500, "{scheduler}");
+        assert_eq!(
+            writes(&run(&machine(&text), &load(1.0))),
+            1000,
+            "{scheduler}"
+        );
+    }
+}
+
+#[test]
 fn a_call_of_more_than_two_requests_is_merged_before_the_queues() {
     for (depth, merged) in [(2, 1), (8, 8)] {
         let load = format!(

@@ -1,6 +1,7 @@
 //! Bios on their way into the queues: under plugs or past them, and threads that sleep until there is room.
 
 use spindle_array::STRIPE_BLOCK;
+use spindle_workload::Op;
 
 use super::bio::{Bio, Chain, Issuer, Manner, Owner};
 use super::fair::Who;
@@ -428,16 +429,21 @@ impl Engine {
         self.run_md(false)
     }
 
-    /// A request without a plug is sent, and the call goes on with the next one: md's thread and the block layer's get the
-    /// processor when the call returns, and so find what both need.
+    /// A request of a slot is sent without the plug of its call, which goes on with the next one: md's thread and the block
+    /// layer's get the processor when the call returns, and so find what both need. A write to a device has a plug of its
+    /// own, and a file's read too, whose end runs the queues (`blkdev_write_iter`, `iomap_dio_rw`).
     #[inline]
-    pub(super) fn send_in_call(&mut self) -> Result<(), SimError> {
-        if !self.has_parity || self.one_call_each {
+    pub(super) fn send_in_call(&mut self, slot: u32) -> Result<(), SimError> {
+        let reads = self.load.slots[slot as usize].request.op == Op::Read;
+        let has_own_plug = !reads || self.journal.is_some();
+        if self.one_call_each || has_own_plug && !self.has_parity {
             return self.unplug();
         }
-        self.place_rows()?;
-        self.release_rows();
-        self.wake_md();
+        if self.has_parity {
+            self.place_rows()?;
+            self.release_rows();
+            self.wake_md();
+        }
         self.dispatch_own()
     }
 

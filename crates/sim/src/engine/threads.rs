@@ -187,7 +187,7 @@ impl Engine {
                 break;
             }
             if !plugged && at + 1 < batch.len() {
-                self.send_in_call()?;
+                self.send_in_call(slot)?;
             } else if !plugged {
                 self.unplug()?;
             }
