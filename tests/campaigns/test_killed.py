@@ -113,5 +113,5 @@ def test_a_campaign_that_goes_on_until_it_knows_enough_is_resumed_where_it_was(t
     finally:
         small.SIXTY = original
     with open_store(place) as store, open_store(undisturbed) as other:
-        assert 16 < len(store.campaigns.trials(NAME)) < 32  # some cells needed more, others did not
+        assert 16 < len(store.campaigns.trials(NAME)) <= 32  # cells needed more than the two that they begin with
         assert store.campaigns.fingerprint(NAME) == other.campaigns.fingerprint(NAME)

@@ -56,7 +56,10 @@ def test_a_written_file_is_read_with_the_same_figures(run: RunRecord) -> None:
     ours, theirs = values(run), values(back)
     shared = [name for name in ours if name in theirs and "/" not in name]
     assert {"iops", "read.iops", "write.bytes_per_s", "read.mean_ns", "read.p99_ns", "fsync.mean_ns"} <= set(shared)
-    assert {name: theirs[name] for name in shared} == pytest.approx({name: ours[name] for name in shared}, abs=0.51)
+    for name in shared:
+        # Each operation is rounded by itself, so a total is off by twice as much.
+        of_all = not name.startswith(("read.", "write.", "fsync."))
+        assert theirs[name] == pytest.approx(ours[name], abs=1.02 if of_all else 0.51), name
     assert (back.source.tool, back.source.version) == ("spindle", run.tool.version)
     assert back.started == run.started
 

@@ -73,8 +73,8 @@ def test_the_page_has_a_table_and_a_plot_and_json_the_same(tmp_path: Path, invok
     store = ("--store", str(tmp_path / "store.db"), "-q")
     done = invoke(
         "tune", "one-sata", "randomio", "--maximise", "iops", "--minimise", "read.p99", "--only",
-        "--knob", "scheduler=none,bfq", "--knob", "queue_depth=1,4,32",
-        "--set", "options.seconds=5", "--trials", "10", "--confirm", "4", *store,
+        "--knob", "scheduler=none,bfq", "--knob", "queue_depth=1,4,32", "--set", "options.write_fraction=0",
+        "--set", "options.fsync_fraction=0", "--set", "options.seconds=5", "--trials", "10", "--confirm", "4", *store,
     )  # fmt: skip
     assert done.status == 0, done.err
     assert "choice" in done.out.splitlines()[0]

@@ -1,5 +1,8 @@
 //! The machine at work: events in the order of their times, from the load through the array to the drives and back.
 //!
+//! The way of a request: `threads` (the load's calls and who has the processor), `issue` (its bios, and `rows` of the stripe
+//! cache), `send` (plugs, queues, sleep), `dispatch` (elevators and drives), `complete` and back to the threads.
+//!
 //! One thread, integer nanoseconds, no allocation once everything has been as busy as it gets. Several events at one
 //! time are dealt with in a fixed order: drives, timers of elevators, alarms of the load, the rebuild.
 
