@@ -32,7 +32,7 @@ def test_far_copies_are_within_a_tenth_of_what_was_measured(tmp_path: Path) -> N
 
 
 def test_a_request_a_page_takes_as_long_as_it_took(tmp_path: Path) -> None:
-    """What a drive has in its buffer takes 0.1 ms, not the time of a random read."""
+    """A drive takes 0.1 ms for what it has in its buffer, not the time of a random read."""
     (tmp_path / "sequential_2008.csv").write_text(
         "setup,drives,read_mb_s,write_mb_s,note\nraid10_md_f2,6xHitachi,305,118,read-ahead 0: 22 MB/s read\n"
     )
