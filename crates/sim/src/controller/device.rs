@@ -1,9 +1,9 @@
 //! A unit of a controller in simulated time.
 //!
 //! A command of the host takes the processor, then the link. A write is answered once it is in the cache, or on the
-//! drives if there is no cache; a read goes to the drive with the shorter queue that has a copy, or goes on where it is. Each drive gets its
-//! commands in the order of their arrival, and sorts those that it has. Cached writes leave in the order of their
-//! addresses (one direction, C-SCAN), stripe by stripe.
+//! drives if there is no cache; a read goes to the drive with the shorter queue that has a copy, a stream to the disk that
+//! it is on. Each drive gets its commands in the order of their arrival, and sorts those that it has. Cached writes leave
+//! in the order of their addresses (one direction, C-SCAN), stripe by stripe.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -523,11 +523,8 @@ impl Controller {
                 let port = &self.ports[place.member as usize];
                 let lbn = port.start + place.offset / BLOCK;
                 let distance = port.head.abs_diff(lbn);
-                (
-                    distance != 0,
-                    port.waiting.len() + port.busy as usize,
-                    distance,
-                )
+                let goes_on = distance == 0 && matches!(port.drive, Drive::Mechanical(_));
+                (!goes_on, port.waiting.len() + port.busy as usize, distance)
             });
             let (member, offset) = chosen.map_or((piece.member, piece.offset), |place| {
                 (place.member, place.offset)

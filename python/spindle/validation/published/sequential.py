@@ -24,11 +24,11 @@ def predictions(row: dict[str, str]) -> Iterator[Prediction]:
     kind, _, layout = rest.partition("_")
     count = int(row["drives"].partition("x")[0])
     drives = [Drives(HITACHI.model, count, queue_depth=HITACHI.queue_depth)]
-    of_stripes = hardware(level, 64) if kind == "3w" else md(level, layout or LAYOUTS.get(level, ""), 64)
+    array = hardware(level, 64) if kind == "3w" else md(level, layout or LAYOUTS.get(level, ""), 64)
 
     def run(writes: int, length: str, read_ahead: str | None = None) -> Run:
         queue: dict[str, str | int] = {"read_ahead": read_ahead} if read_ahead is not None else {}
-        text = machine(HOST, drives, array=of_stripes, queue=queue, controller=CONTROLLER, battery=True)
+        text = machine(HOST, drives, array=array, queue=queue, controller=CONTROLLER, battery=True)
         return Run(text, dd(writes, length), (COPY_2008, KERNEL_2008))
 
     def prediction(figure: str, published: str, of: Run) -> Prediction:
