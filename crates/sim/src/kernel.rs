@@ -128,6 +128,12 @@ impl Kernel {
         self >= Kernel::new(6, 1, 0)
     }
 
+    /// md passes on that a read may not wait for a free request (5.17: "md: add support for REQ_NOWAIT").
+    #[must_use]
+    pub(crate) fn md_passes_on_nowait(self) -> bool {
+        self >= Kernel::new(5, 17, 0)
+    }
+
     /// RAID5 and RAID6 pass on that a write is synchronous (3.6: `R5_SyncIO`).
     #[must_use]
     pub fn parity_writes_are_sync(self) -> bool {

@@ -35,6 +35,8 @@ pub struct BlockRequest {
     /// A write that is to be on the medium (`REQ_FUA`), for a drive that does not know that: a flush follows it, and it is never
     /// merged (`blk_insert_flush`).
     pub fua: bool,
+    /// It is never merged (`REQ_NOMERGE`).
+    pub no_merge: bool,
     /// Someone waits for it: reads, and writes past the page cache (`rq_is_sync`).
     pub sync: bool,
     /// Where a write comes from.
@@ -57,6 +59,7 @@ impl BlockRequest {
             write: false,
             discard: false,
             fua: false,
+            no_merge: false,
             sync: true,
             origin: Origin::Direct,
             class: PriorityClass::BestEffort,
@@ -96,7 +99,7 @@ impl BlockRequest {
     /// It is never merged.
     #[must_use]
     pub const fn stays_alone(&self) -> bool {
-        self.discard || self.fua
+        self.discard || self.fua || self.no_merge
     }
 
     /// First block after it.

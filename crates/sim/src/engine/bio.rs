@@ -77,6 +77,8 @@ pub(crate) struct Manner {
     pub(crate) discard: bool,
     /// Blocks of the stripe cache that are to be on the medium (`REQ_FUA`).
     pub(crate) fua: bool,
+    /// It is never merged.
+    pub(crate) no_merge: bool,
     pub(crate) sync: bool,
     pub(crate) origin: Origin,
 }
@@ -86,6 +88,7 @@ impl Manner {
         write: false,
         discard: false,
         fua: false,
+        no_merge: false,
         sync: true,
         origin: Origin::Direct,
     };
@@ -94,6 +97,7 @@ impl Manner {
         write: true,
         discard: false,
         fua: false,
+        no_merge: false,
         sync: false,
         origin: Origin::Direct,
     };
@@ -118,6 +122,7 @@ impl Bio {
                 write: manner.write,
                 discard: manner.discard,
                 fua: manner.fua,
+                no_merge: manner.no_merge,
                 sync: manner.sync,
                 origin: manner.origin,
                 class: issuer.priority.class,

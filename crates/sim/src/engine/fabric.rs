@@ -560,6 +560,29 @@ impl Fabric {
         })
     }
 
+    /// The next row of a read that found no free request ([`Stripes::retry_row`]); `None`: there is none, or it waits.
+    pub(crate) fn retry_row(
+        &mut self,
+        done: &mut VecDeque<u32>,
+    ) -> Result<Option<Requests>, ArrayError> {
+        while let Some(stripes) = &mut self.stripes
+            && let Some(retry) = stripes.next_retry()
+        {
+            let mut rows = self.array.row_of(retry.member, retry.at, STRIPE_BLOCK)?;
+            rows.full.insert(retry.member);
+            let requests = stripes.retry_row(rows, done)?;
+            if requests.is_some() {
+                return Ok(requests);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The longest request that md takes without the block layer cutting it, bytes.
+    pub(crate) fn longest(&self) -> u64 {
+        self.longest
+    }
+
     /// The rebuild wants the row at this offset of the member, `waited`: not for the first time; true if it got it.
     pub(crate) fn add_rebuilt_row(
         &mut self,

@@ -132,6 +132,7 @@ impl Engine {
             write,
             discard,
             fua: false,
+            no_merge: false,
             sync: !write || (sync && !discard),
             origin: self.origin_of(slot, write),
         };

@@ -173,36 +173,34 @@ impl Engine {
         let Target::Array(fabric) = &mut self.target else {
             return Ok(());
         };
-        let mut writers = std::mem::take(&mut fabric.superblock.writers)
-            .into_iter()
-            .peekable();
-        while let Some(&first) = writers.peek() {
-            if self.load.slots[first as usize].stage == Stage::Pages {
-                writers.next();
-                self.issue(first, true)?;
+        let writers = std::mem::take(&mut fabric.superblock.writers);
+        let mut left = writers.as_slice();
+        while let Some(&last) = left.last() {
+            // Who slept last is woken first (`prepare_to_wait_event`).
+            let of_thread = left.iter().rev().take_while(|slot| self.is_of_thread(**slot, last));
+            let (before, of_thread) = left.split_at(left.len() - of_thread.count().max(1));
+            left = before;
+            if self.load.slots[last as usize].stage == Stage::Pages {
+                self.issue(last, true)?;
                 self.place_rows()?;
-                if let Some(worker) = self.wake(first) {
+                if let Some(worker) = self.wake(last) {
                     self.go_on(worker)?;
                 }
                 continue;
             }
-            let worker = self.load.slots[first as usize].worker;
-            let slots = &self.load.slots;
-            let is_next = |slot: &u32| {
-                let of = &slots[*slot as usize];
-                // The flusher's slots have the number of a worker too.
-                of.worker == worker && of.stage != Stage::Pages
-            };
-            while let Some(slot) = writers.next_if(is_next) {
-                self.batch.push(slot);
-            }
-            let slept = self.batch.len() as u32;
+            let worker = self.load.slots[last as usize].worker as usize;
+            self.batch.extend_from_slice(of_thread);
             self.submit()?;
-            let of = &mut self.load.workers[worker as usize];
-            of.blocked -= slept;
-            self.go_on(worker as usize)?;
+            self.load.workers[worker].blocked -= of_thread.len() as u32;
+            self.go_on(worker)?;
         }
         Ok(())
+    }
+
+    /// True if a slot is of the thread of the load that has the other one. The flusher's slots have the number of a worker too.
+    fn is_of_thread(&self, slot: u32, other: u32) -> bool {
+        let (of, other) = (&self.load.slots[slot as usize], &self.load.slots[other as usize]);
+        of.worker == other.worker && of.stage != Stage::Pages && other.stage != Stage::Pages
     }
 
     pub(super) fn bitmap(&mut self) -> Option<&mut Bitmap> {

@@ -27,6 +27,7 @@ mod pace;
 mod plug;
 mod queue;
 mod rebuild;
+mod retry;
 mod rows;
 mod send;
 mod slab;

@@ -19,7 +19,8 @@ impl Engine {
     pub(super) fn has_rows_to_do(&self) -> bool {
         match &self.target {
             Target::Array(fabric) if fabric.superblock.left == 0 => {
-                let goes_on = |of: &Stripes| of.has_work() || of.wakes_waiters();
+                let sleeps = self.md_sleeps();
+                let goes_on = |of: &Stripes| of.has_work() && !sleeps || of.wakes_waiters();
                 fabric.stripes.as_deref().is_some_and(goes_on)
             }
             _ => false,
@@ -29,7 +30,10 @@ impl Engine {
     /// True if the stripe cache has rows for md's thread.
     pub(super) fn has_rows(&self) -> bool {
         match &self.target {
-            Target::Array(fabric) => fabric.stripes.as_ref().is_some_and(|of| of.has_work()),
+            Target::Array(fabric) => {
+                let has_work = fabric.stripes.as_ref().is_some_and(|of| of.has_work());
+                has_work && !self.md_sleeps()
+            }
             Target::Drive { .. } => false,
         }
     }
@@ -91,11 +95,17 @@ impl Engine {
     }
 
     fn handle_rows_of_stripes(&mut self, yields: bool) -> Result<bool, SimError> {
-        loop {
+        while !self.md_sleeps() && !self.md_writes_superblock() {
             if self.is_rebuilding && self.has_rows() && self.md_thread_is_noting()? {
                 return Ok(true);
             }
-            if self.has_bitmap && self.sets_bits_of_rows()? || !self.begin_round() {
+            if self.has_bitmap && self.sets_bits_of_rows()? {
+                break;
+            }
+            if !self.reads_again()? {
+                return Ok(true);
+            }
+            if !self.begin_round() {
                 break;
             }
             while let Some(requests) = self.next_rows()? {
@@ -121,6 +131,11 @@ impl Engine {
         Ok(true)
     }
 
+    /// True if md's thread waits for a write of the superblock (`md_check_recovery`).
+    fn md_writes_superblock(&self) -> bool {
+        matches!(&self.target, Target::Array(fabric) if fabric.superblock.left > 0)
+    }
+
     pub(super) fn stripes(&mut self) -> Option<&mut Stripes> {
         match &mut self.target {
             Target::Array(fabric) => fabric.stripes.as_deref_mut(),
@@ -132,7 +147,7 @@ impl Engine {
         self.stripes().is_some_and(Stripes::begin_round)
     }
 
-    fn end_round(&mut self) {
+    pub(super) fn end_round(&mut self) {
         if let Some(stripes) = self.stripes() {
             stripes.end_round();
         }
@@ -195,7 +210,7 @@ impl Engine {
         Ok(fabric.next_rows(&mut self.returned)?)
     }
 
-    fn send_rows(&mut self, requests: &Requests) -> Result<(), SimError> {
+    pub(super) fn send_rows(&mut self, requests: &Requests) -> Result<(), SimError> {
         let Target::Array(fabric) = &mut self.target else {
             return Ok(());
         };
@@ -215,6 +230,7 @@ impl Engine {
             write: requests.write,
             discard: false,
             fua: requests.write && self.is_log_forced(slot),
+            no_merge: requests.is_retried,
             sync: !requests.write || (sync && self.rules.kernel.parity_writes_are_sync()),
             origin,
         };

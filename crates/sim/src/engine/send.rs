@@ -17,6 +17,9 @@ const ROW_BLOCKS: u32 = (STRIPE_BLOCK / BLOCK) as u32;
 /// md's thread, as the sender of bios; others have the number of the slot that they work for.
 const MD: u32 = u32::MAX;
 
+/// md's thread, as it reads again what found no free request: it does nothing else then.
+const MD_RETRIES: u32 = u32::MAX - 1;
+
 /// A bio of a write whose sender sleeps.
 pub(super) struct Behind {
     sender: u32,
@@ -125,11 +128,19 @@ impl Engine {
     /// The thread that sends this bio of a write to members, if its order with others counts: that of a request, by
     /// slot, or md's.
     fn sender(&self, chain: &Chain) -> Option<u32> {
+        if chain.request.no_merge {
+            return Some(MD_RETRIES);
+        }
         let has_order = self.has_mirrors || self.has_parity;
         if !has_order || !chain.request.write || chain.request.origin == Origin::Direct {
             return None;
         }
         Some(self.issuing_slot(chain.first).unwrap_or(MD))
+    }
+
+    /// True if md's thread sleeps for a request with which it reads something again.
+    pub(super) fn md_sleeps(&self) -> bool {
+        self.asleep.contains(&MD_RETRIES)
     }
 
     /// The sender of a bio if it sleeps: the bio follows when it is awake.
@@ -167,6 +178,9 @@ impl Engine {
         {
             return Ok(());
         }
+        if self.is_left_to_md(queue, &chain) {
+            return Ok(());
+        }
         if self.holds_up(&chain) && !self.queues[queue].has_free(self.plug.count(queue as u32)) {
             // It sleeps for a request, and a thread that sleeps leaves nothing in its plug.
             self.empty_plug()?;
@@ -185,7 +199,7 @@ impl Engine {
     /// call for each, and for reads of copies the one that submits.
     fn holds_up(&self, chain: &Chain) -> bool {
         let of_copies = self.has_mirrors && self.one_call_each == chain.request.write;
-        of_copies && self.cache.is_none() || self.is_in_thread()
+        of_copies && self.cache.is_none() || self.is_in_thread() || chain.request.no_merge
     }
 
     /// A request of its own for a bio under the plug.
@@ -249,6 +263,9 @@ impl Engine {
             if self.queues[queue].has_merged() {
                 self.touch(queue);
             }
+            return Ok(());
+        }
+        if !plugged && self.is_left_to_md(queue, &chain) {
             return Ok(());
         }
         if !plugged && self.queues[queue].has_free(0) {

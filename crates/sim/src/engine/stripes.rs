@@ -95,6 +95,8 @@ pub(crate) struct Work {
     joined: u32,
     /// Round of setting bits after which md's thread may write it (`bm_seq`).
     bits: u32,
+    /// A read that found no free request (`R5_ReadNoMerge`).
+    is_retried: bool,
 }
 
 impl Work {
@@ -147,6 +149,20 @@ pub(crate) struct Requests {
     pub(crate) write: bool,
     pub(crate) offset: u64,
     pub(crate) len: u64,
+    /// A read that found no free request.
+    pub(crate) is_retried: bool,
+}
+
+/// A read of a part of a chunk that found no free request: md's thread reads it again, row by row (`raid5_align_endio`,
+/// `retry_aligned_read`).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Retry {
+    /// The request that it is a part of.
+    pub(crate) slot: u32,
+    pub(crate) member: u32,
+    /// The next row, and the end of the last one, bytes on the member.
+    pub(crate) at: u64,
+    pub(crate) end: u64,
 }
 
 /// How a request wants its rows.
@@ -254,6 +270,10 @@ pub(crate) struct Stripes {
     given_up: u32,
     /// A row that the rebuild has got and not handed over.
     in_hand: Option<u32>,
+    /// Reads that found no free request, the next one last (`retry_read_aligned_list`).
+    retries: Vec<Retry>,
+    /// The next one has found no free row: md's thread looks again when it begins anew.
+    retry_waits: bool,
     /// Rows whose bits of the write-intent bitmap are to be set first.
     bits: Option<Bits>,
     /// Something was released, and rows waited for their bits since.
@@ -306,6 +326,8 @@ impl Stripes {
             overlapping: VecDeque::with_capacity(64),
             given_up: 0,
             in_hand: None,
+            retries: Vec::new(),
+            retry_waits: false,
             bits: has_bitmap.then(Bits::default),
             took_released: false,
             writes: Vec::new(),
@@ -365,7 +387,9 @@ impl Stripes {
     /// True if md's thread has rows to handle.
     pub(crate) fn has_work(&self) -> bool {
         let waits = self.bits.as_ref().is_some_and(|of| !of.waiting.is_empty());
-        (!self.handle.is_empty() || !self.released.is_empty() || waits) && !self.waits_for_bits()
+        let retries = !self.retries.is_empty() && !self.retry_waits;
+        (!self.handle.is_empty() || !self.released.is_empty() || waits || retries)
+            && !self.waits_for_bits()
     }
 
     /// True if md's thread sleeps until bits are set.
@@ -587,7 +611,8 @@ impl Stripes {
         }
         let oldest = self.inactive[list].0;
         if self.is_blocked {
-            if oldest == NONE || self.active >= self.heads.len() * 3 / 4 {
+            // Who does not wait leaves it to those who do to find that there is enough.
+            if gives_up || oldest == NONE || self.active >= self.heads.len() * 3 / 4 {
                 return None;
             }
             self.is_blocked = false;
@@ -796,6 +821,7 @@ impl Stripes {
             batched: NONE,
             joined: NONE,
             bits: 0,
+            is_retried: false,
         })
     }
 
@@ -1126,6 +1152,57 @@ impl Stripes {
         Ok(None)
     }
 
+    /// A read has found no free request.
+    pub(crate) fn retry(&mut self, retry: Retry) {
+        self.retries.push(retry);
+        self.retry_waits = false;
+    }
+
+    /// md's thread begins anew, and looks again for a row for what is to be read again.
+    pub(crate) fn begin_retries(&mut self) {
+        self.retry_waits = false;
+    }
+
+    /// The next row that is read again, with its offset.
+    pub(crate) fn next_retry(&self) -> Option<Retry> {
+        let next = self.retries.last().copied();
+        next.filter(|_| !self.retry_waits)
+    }
+
+    /// Gives the row of a read its head and handles it: the requests for it, if there are any. Without a free head md's thread
+    /// comes back to it.
+    pub(crate) fn retry_row(
+        &mut self,
+        rows: Rows,
+        done: &mut VecDeque<u32>,
+    ) -> Result<Option<Requests>, ArrayError> {
+        let Some(&Retry { slot, .. }) = self.retries.last() else {
+            return Ok(None);
+        };
+        let Some(head) = self.head_of(&rows, true) else {
+            self.retry_waits = true;
+            return Ok(None);
+        };
+        if let Some(retry) = self.retries.last_mut() {
+            retry.at += STRIPE_BLOCK;
+        }
+        self.retries.pop_if(|retry| retry.at >= retry.end);
+        let of = Pending {
+            slot,
+            manner: RowManner::default(),
+            ends_piece: true,
+            is_cut_off: false,
+            rows,
+        };
+        let id = self.add_work(head, of, rows);
+        self.work.get_mut(id).is_retried = true;
+        self.heads[head as usize].is_fresh = false;
+        match self.queue_on(head, id) {
+            true => self.handle_row(id, done, None, |_| MemberSet::EMPTY),
+            false => Ok(None),
+        }
+    }
+
     /// The next requests for a row; `None` if it is delayed (`handle_stripe`).
     fn handle_row(
         &mut self,
@@ -1201,6 +1278,7 @@ impl Stripes {
             write: stage == Step::Writing,
             offset: work.rows.offset,
             len,
+            is_retried: work.is_retried,
         }
     }
 
