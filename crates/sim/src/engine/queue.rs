@@ -475,12 +475,6 @@ impl Queue {
         }
     }
 
-    pub(crate) fn state_text(&self) -> String {
-        let mut n=[0;2];
-        for r in self.requests.as_slice() { n[usize::from(r.write)]+=1; }
-        format!("alloc {:?} at drive {} elevator {} slab {:?}", self.allocated, self.at_drive, self.elevator.waiting(), n)
-    }
-
     /// True if a read finds a free request beside so many that are taken already.
     pub(crate) fn has_free(&self, taken: u32) -> bool {
         self.allocated[0] + taken < self.limits.requests

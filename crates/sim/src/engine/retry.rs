@@ -48,7 +48,6 @@ impl Engine {
             return false;
         };
         let BlockRequest { lbn, .. } = chain.request;
-        if std::env::var("DBG").is_ok() { eprintln!("{} fail q{queue} slot {slot} lbn {lbn} plug {} {}", self.now_ns, self.plug.count(queue as u32), self.queues[queue].state_text()); }
         let first = (lbn - fabric.starts[queue]) * BLOCK;
         let end = (chain.request.end() - fabric.starts[queue]) * BLOCK;
         let at = first - first % STRIPE_BLOCK;

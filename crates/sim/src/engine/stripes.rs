@@ -272,7 +272,9 @@ pub(crate) struct Stripes {
     in_hand: Option<u32>,
     /// Reads that found no free request, the next one last (`retry_read_aligned_list`).
     retries: Vec<Retry>,
-    /// The next one has found no free row: md's thread looks again when it begins anew.
+    /// The one that md's thread reads (`retry_read_aligned`).
+    retried: Option<Retry>,
+    /// It has found no free row: md's thread looks again when it begins anew.
     retry_waits: bool,
     /// Rows whose bits of the write-intent bitmap are to be set first.
     bits: Option<Bits>,
@@ -327,6 +329,7 @@ impl Stripes {
             given_up: 0,
             in_hand: None,
             retries: Vec::new(),
+            retried: None,
             retry_waits: false,
             bits: has_bitmap.then(Bits::default),
             took_released: false,
@@ -387,7 +390,7 @@ impl Stripes {
     /// True if md's thread has rows to handle.
     pub(crate) fn has_work(&self) -> bool {
         let waits = self.bits.as_ref().is_some_and(|of| !of.waiting.is_empty());
-        let retries = !self.retries.is_empty() && !self.retry_waits;
+        let retries = (self.retried.is_some() || !self.retries.is_empty()) && !self.retry_waits;
         (!self.handle.is_empty() || !self.released.is_empty() || waits || retries)
             && !self.waits_for_bits()
     }
@@ -1155,6 +1158,7 @@ impl Stripes {
     /// A read has found no free request.
     pub(crate) fn retry(&mut self, retry: Retry) {
         self.retries.push(retry);
+        // It wakes md's thread, which looks for a row for the one before it too.
         self.retry_waits = false;
     }
 
@@ -1163,10 +1167,13 @@ impl Stripes {
         self.retry_waits = false;
     }
 
-    /// The next row that is read again, with its offset.
-    pub(crate) fn next_retry(&self) -> Option<Retry> {
-        let next = self.retries.last().copied();
-        next.filter(|_| !self.retry_waits)
+    /// The read of which the next row is read again.
+    pub(crate) fn next_retry(&mut self) -> Option<Retry> {
+        if self.retry_waits {
+            return None;
+        }
+        self.retried = self.retried.or_else(|| self.retries.pop());
+        self.retried
     }
 
     /// Gives the row of a read its head and handles it: the requests for it, if there are any. Without a free head md's thread
@@ -1176,17 +1183,16 @@ impl Stripes {
         rows: Rows,
         done: &mut VecDeque<u32>,
     ) -> Result<Option<Requests>, ArrayError> {
-        let Some(&Retry { slot, .. }) = self.retries.last() else {
+        let Some(Retry { slot, at, end, .. }) = self.retried else {
             return Ok(None);
         };
         let Some(head) = self.head_of(&rows, true) else {
             self.retry_waits = true;
             return Ok(None);
         };
-        if let Some(retry) = self.retries.last_mut() {
-            retry.at += STRIPE_BLOCK;
-        }
-        self.retries.pop_if(|retry| retry.at >= retry.end);
+        let at = at + STRIPE_BLOCK;
+        self.retried = self.retried.map(|of| Retry { at, ..of });
+        self.retried.take_if(|_| at >= end);
         let of = Pending {
             slot,
             manner: RowManner::default(),
@@ -1197,9 +1203,58 @@ impl Stripes {
         let id = self.add_work(head, of, rows);
         self.work.get_mut(id).is_retried = true;
         self.heads[head as usize].is_fresh = false;
+        if let Some(kept) = self.retried_read(head) {
+            return Ok(self.read_more(kept, id, done));
+        }
         match self.queue_on(head, id) {
             true => self.handle_row(id, done, None, |_| MemberSet::EMPTY),
             false => Ok(None),
+        }
+    }
+
+    /// The read that the row has for the same reason.
+    fn retried_read(&self, head: u32) -> Option<u32> {
+        let first = self.heads[head as usize].first;
+        (first != NONE && self.work.get(first).is_retried).then_some(first)
+    }
+
+    /// Other blocks of a row are read beside those that are under way, which are taken to arrive together. Those that have
+    /// arrived are handed over now.
+    fn read_more(&mut self, kept: u32, id: u32, done: &mut VecDeque<u32>) -> Option<Requests> {
+        let Work { slot, rows, .. } = *self.work.get(id);
+        let Work { stage, head, .. } = *self.work.get(kept);
+        let mut more = rows.full.without(&self.heads[head as usize].cached);
+        let mut reading = more;
+        if let Step::Reading(members) = stage {
+            self.join(kept, id);
+            more = more.without(&members);
+            reading = members.with(&more);
+        } else {
+            if stage == Step::Done {
+                self.fill(kept, done);
+            }
+            self.replace_read(kept, id);
+            if more.is_empty() {
+                done.push_back(slot);
+            }
+        }
+        if more.is_empty() {
+            return None;
+        }
+        Some(self.start(kept, Step::Reading(reading), more, STRIPE_BLOCK))
+    }
+
+    /// A read whose requests have their data makes room for another one of its row.
+    fn replace_read(&mut self, kept: u32, id: u32) {
+        let Work { slot, rows, .. } = *self.work.get(id);
+        self.work.remove(id);
+        let of = self.work.get_mut(kept);
+        (of.slot, of.rows) = (slot, rows);
+        let mut part = std::mem::replace(&mut of.joined, NONE);
+        while part != NONE {
+            let Work { joined, .. } = *self.work.get(part);
+            self.work.remove(part);
+            part = joined;
         }
     }
 
@@ -1212,6 +1267,10 @@ impl Stripes {
         missing: impl Fn(u64) -> MemberSet,
     ) -> Result<Option<Requests>, ArrayError> {
         let work = *self.work.get(id);
+        if !work.write && work.left > 0 {
+            // More of it is read than when it was listed.
+            return Ok(None);
+        }
         if let Step::Computed(writes, len) = work.stage {
             self.reading -= u32::from(work.may_read);
             self.work.get_mut(id).may_read = false;
