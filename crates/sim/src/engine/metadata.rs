@@ -49,6 +49,7 @@ impl Engine {
         self.read_clock(Readings::BIO)?;
         self.load.slots[slot as usize].is_begun = true;
         self.sleep(slot);
+        self.sleeps = true;
         let Target::Array(fabric) = &mut self.target else {
             return Ok(());
         };
@@ -190,8 +191,10 @@ impl Engine {
             }
             let worker = self.load.slots[last as usize].worker as usize;
             self.batch.extend_from_slice(of_thread);
-            self.submit()?;
+            // Its call goes on.
+            self.batch.extend(self.load.workers[worker].held.drain(..));
             self.load.workers[worker].blocked -= of_thread.len() as u32;
+            self.submit()?;
             self.go_on(worker)?;
         }
         Ok(())

@@ -183,6 +183,9 @@ impl Engine {
             } else {
                 self.issue(slot, plugged)?;
             }
+            if self.has_parity && plugged {
+                self.place_rows_in_call(slot)?;
+            }
             if self.sleeps && self.hold_batch(slot, &batch[at + 1..]) {
                 break;
             }
@@ -198,6 +201,18 @@ impl Engine {
         }
         self.pull_plug();
         self.unplug()
+    }
+
+    /// The thread of a slot gets heads for its rows before it sends the next request of its call, or sleeps.
+    fn place_rows_in_call(&mut self, slot: u32) -> Result<(), SimError> {
+        let worker = self.load.slots[slot as usize].worker;
+        self.place_rows()?;
+        if self.load.workers[worker as usize].blocked > 0 {
+            self.sleeps = true;
+        } else {
+            self.awake.retain(|of| *of != worker);
+        }
+        Ok(())
     }
 
     /// The thread of a slot looks at the clock before its request. True if it has to give way after that call, and sends the
@@ -232,7 +247,7 @@ impl Engine {
     fn hold_batch(&mut self, slot: u32, yet: &[u32]) -> bool {
         let worker = self.load.slots[slot as usize].worker as usize;
         let of = &mut self.load.workers[worker];
-        let sleeps = self.has_mirrors && !self.one_call_each && of.blocked > 0;
+        let sleeps = (self.has_mirrors || self.has_parity) && !self.one_call_each && of.blocked > 0;
         if sleeps {
             of.held.extend(yet);
         }
