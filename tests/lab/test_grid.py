@@ -14,7 +14,7 @@ from spindle.validation.grid import bitmaps, buffered, causes
 from spindle.validation.grid.compare import GridReport, PointComparison, compare
 from spindle.validation.grid.grids import BITMAPS, BUFFERED, DIRECT, Grid
 from spindle.validation.grid.outcomes import Operation, Outcome, PointOutcomes, measured, simulated
-from spindle.validation.grid.points import DEPTHS, LEVELS, OPERATIONS, SCHEDULERS, SIZES_KIB, Point, points
+from spindle.validation.grid.points import DEPTHS, LEVELS, OPERATIONS, SCHEDULERS, SEED, SIZES_KIB, Point, points
 from tests.program import spindle
 
 POINT = Point(
@@ -64,6 +64,8 @@ def test_the_grid_has_every_value_of_every_factor_and_is_the_same_each_time() ->
     assert len({point.name for point in grid}) == len(grid)
     pairs = {(point.level, point.scheduler) for point in grid}
     assert len(pairs) == len(LEVELS) * len(SCHEDULERS)
+    others = points(SEED + 1)
+    assert others == points(SEED + 1) != grid
     for factor, values in (("operation", OPERATIONS), ("size_kib", SIZES_KIB), ("outstanding", DEPTHS)):
         found = [getattr(point, factor) for point in grid]
         assert {found.count(value) for value in values} <= {len(grid) // len(values), len(grid) // len(values) + 1}
@@ -97,7 +99,7 @@ def test_the_grid_of_bitmaps_has_every_value_of_every_factor_equally_often() -> 
 
 @GRIDS
 def test_each_point_runs_in_the_simulator(grid: Grid) -> None:
-    for point in grid.points():
+    for point in grid.points(grid.seed):
         found = simulated(point)
         assert found.iops > 0
         assert isinstance(point, Point | buffered.BufferedPoint | bitmaps.BitmapPoint)

@@ -48,17 +48,19 @@ def validate_grid(
     only: str = "",
     *,
     grid: GridName = "direct",
+    seed: int | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> GridReport:
     """Run the grid of direct I/O, of buffered I/O or of write-intent bitmaps in the simulator and in the lab: all
-    points, or those whose name contains `only`. `say` receives the progress. Raises `spindle.Error`.
+    points, or those whose name contains `only`. `seed`: other points of this kind. `say` receives the progress. Raises
+    `spindle.Error`.
     """
     from spindle.host.signals import unwinding
     from spindle.validation.grid.compare import report
     from spindle.validation.grid.grids import GRIDS
 
     of = GRIDS[grid]
-    chosen = [point for point in of.points() if only in point.name]
+    chosen = [point for point in of.points(of.seed if seed is None else seed) if only in point.name]
     if not chosen:
         raise Usage(f"{only}: no point of the grid has this in its name; leave it out to see all names")
     with unwinding():

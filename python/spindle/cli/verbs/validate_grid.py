@@ -21,9 +21,15 @@ if TYPE_CHECKING:
 @click.option("--buffered", is_flag=True, help="I/O through the page cache and file systems instead of direct I/O.")
 @click.option("--bitmaps", is_flag=True, help="Writes to arrays with a write-intent bitmap and without one.")
 @click.option("--only", metavar="TEXT", default="", help="Only points whose name contains TEXT.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    metavar="NUMBER",
+    help="Other points of the same kind, which follow from this number.",
+)
 @click.option("--chart", cls=OutputOption, kind="chart", help="Draw the differences to a PNG, SVG or HTML file.")
 @json_option
-def grid(buffered: bool, bitmaps: bool, only: str, chart: Output | None, json: bool) -> Exit:
+def grid(buffered: bool, bitmaps: bool, only: str, seed: int | None, chart: Output | None, json: bool) -> Exit:
     """Compare the simulator with the real kernel in the lab: the same machines and loads both ways (`make lab-grid`,
     `make lab-grid-buffered`, `make lab-grid-bitmaps`).
 
@@ -38,7 +44,7 @@ def grid(buffered: bool, bitmaps: bool, only: str, chart: Output | None, json: b
     if buffered and bitmaps:
         raise click.UsageError("--buffered and --bitmaps are two grids; choose one")
     which: GridName = "buffered" if buffered else "bitmaps" if bitmaps else "direct"
-    compared = validate_grid(only, grid=which, say=lambda text: print(text, file=sys.stderr))
+    compared = validate_grid(only, grid=which, seed=seed, say=lambda text: print(text, file=sys.stderr))
     put(compared, grid_page(compared), json)
     if chart is not None:
         from spindle.library.validation import grid_plot

@@ -40,7 +40,7 @@ MOST_RANDOM = 3000
 MOST_BYTES = 160 * 2**20
 """A load ends after so many bytes, or sooner if it is random with short requests: more than both lower limits of
 dirty pages."""
-_SEED = 62
+SEED = 62
 
 
 class BufferedPoint(Struct, frozen=True, kw_only=True):
@@ -117,10 +117,10 @@ class BufferedPoint(Struct, frozen=True, kw_only=True):
         return "\n".join(lines) + "\n"
 
 
-def points() -> list[BufferedPoint]:
-    """The grid, the same each time. Every value of a factor occurs equally often, up to one."""
+def points(seed: int = SEED) -> list[BufferedPoint]:
+    """The grid, or one of other points: the same for a seed. Every value of a factor occurs equally often, up to one."""
     pairs = list(itertools.product(LEVELS, CONTENTS)) * LOADS_OF_A_PAIR
-    deal = random.Random(_SEED)
+    deal = random.Random(seed)
     drives, operations = dealt(deal, ("plain", "disk"), len(pairs)), dealt(deal, OPERATIONS, len(pairs))
     sizes, read_aheads = dealt(deal, SIZES_KIB, len(pairs)), dealt(deal, READ_AHEADS_KIB, len(pairs))
     chunks, limits = dealt(deal, CHUNKS_KIB, len(pairs)), dealt(deal, LIMITS, len(pairs))

@@ -7,7 +7,7 @@ from spindle.validation.grid.buffered import BufferedPoint
 from spindle.validation.grid.outcomes import Outcome, PointOutcomes
 from spindle.validation.grid.points import Point
 
-RETRIED = "a read that finds no free request at once (REQ_NOWAIT) is repeated through the stripe cache, page by page"
+RETRIED = "not as many reads find no free request (REQ_NOWAIT), which md repeats through the stripe cache page by page"
 ROWS = "md's thread handles rows of the stripe cache at other moments, so that other ones become one request"
 TURNS = "md's thread waits for another drive, so that the drives have fewer or more writes at a time"
 PAUSES = "writers' pauses are one level of dirty pages, so that other pages are dirty when the flusher comes"
@@ -22,7 +22,7 @@ def direct(both: PointOutcomes) -> str:
     point, fast, exact = both.point, both.fast, both.exact
     assert isinstance(point, Point)
     parity = point.level in ("raid5", "raid6")
-    if parity and exact.at_drives["reads"] > 1.5 * fast.at_drives["reads"] + 100 * point.drives:
+    if parity and abs(exact.at_drives["reads"] - fast.at_drives["reads"]) > 100 * point.drives:
         return RETRIED
     if point.drive == "disk" and 0 < _seconds(exact) - _seconds(fast) < LONGEST_SEEK_S:
         return FIRST_SEEK

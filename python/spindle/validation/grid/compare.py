@@ -61,9 +61,8 @@ class GridReport(Struct, frozen=True, kw_only=True):
         return all(self.share(goal) >= goal.share for goal in self.goals)
 
 
-def report(grid: Grid, say: Callable[[str], None], chosen: Sequence[GridPoint] | None = None) -> GridReport:
-    """Run a grid, or some of its points; `say` receives the progress. Raises LabMissing or LabError."""
-    points = grid.points() if chosen is None else chosen
+def report(grid: Grid, say: Callable[[str], None], points: Sequence[GridPoint]) -> GridReport:
+    """Run points of a grid; `say` receives the progress. Raises LabMissing or LabError."""
     found: list[PointComparison] = []
     with ThreadPoolExecutor(JOBS) as pool:
         for number, both in enumerate(pool.map(measured, points), 1):

@@ -28,7 +28,10 @@ class Goal(Struct, frozen=True):
 class Grid:
     """A grid."""
 
-    points: Callable[[], Sequence[GridPoint]]
+    points: Callable[[int], Sequence[GridPoint]]
+    """Points that are dealt out with a seed."""
+    seed: int
+    """The seed of the grid that is published."""
     goals: tuple[Goal, ...]
     figures: tuple[Figure, ...]
     """The figures that say something."""
@@ -40,10 +43,10 @@ class Grid:
 
 _GOALS = (Goal("throughput", 0.05, 0.95), Goal("mean", 0.10, 0.90))
 _FIGURES: tuple[Figure, ...] = ("throughput", "mean", "p99")
-DIRECT = Grid(points.points, _GOALS, _FIGURES, "scheduler", causes.direct)
-BUFFERED = Grid(buffered.points, (Goal("throughput", 0.10, 0.90),), ("throughput",), "on it", causes.buffered)
+DIRECT = Grid(points.points, points.SEED, _GOALS, _FIGURES, "scheduler", causes.direct)
+BUFFERED = Grid(buffered.points, buffered.SEED, (Goal("throughput", 0.10, 0.90),), ("throughput",), "on it", causes.buffered)
 """Its latencies say little: most requests end in memory."""
-BITMAPS = Grid(bitmaps.points, _GOALS, _FIGURES, "bitmap", causes.bitmaps)
+BITMAPS = Grid(bitmaps.points, bitmaps.SEED, _GOALS, _FIGURES, "bitmap", causes.bitmaps)
 GRIDS: dict[GridName, Grid] = {
     "direct": DIRECT,
     "buffered": BUFFERED,

@@ -30,7 +30,7 @@ MOST_BYTES = 256 * 2**20
 """A load ends after `MOST_REQUESTS`, or sooner with long requests."""
 REGION = "1%-100%"
 """Linux has read the first blocks of an array when it starts it, and they are in the drives' caches."""
-_SEED = 61
+SEED = 61
 """Seed of the order in which the values are dealt out to the points."""
 
 
@@ -90,10 +90,10 @@ class Point(Struct, frozen=True, kw_only=True):
         return direct_load(operation, self.requests, REGION, self.size_kib, self.outstanding, self.threads)
 
 
-def points() -> list[Point]:
-    """The grid, the same each time. Every value of a factor occurs equally often, up to one."""
+def points(seed: int = SEED) -> list[Point]:
+    """The grid, or one of other points: the same for a seed. Every value of a factor occurs equally often, up to one."""
     pairs = list(itertools.product(LEVELS, SCHEDULERS)) * LOADS_OF_A_PAIR
-    deal = random.Random(_SEED)
+    deal = random.Random(seed)
     drives, operations = dealt(deal, DRIVES, len(pairs)), dealt(deal, OPERATIONS, len(pairs))
     sizes, depths = dealt(deal, SIZES_KIB, len(pairs)), dealt(deal, DEPTHS, len(pairs))
     threads = dealt(deal, (False, True), len(pairs))
