@@ -109,6 +109,8 @@ pub(crate) struct Worker {
     pub(crate) wakes_ns: Option<u64>,
     /// Its passes over its part of the region.
     pub(crate) passes: Budget,
+    /// Its thread is gone.
+    pub(crate) has_ended: bool,
     /// It is in the list of those that hand over requests next.
     pub(crate) is_ready: bool,
     /// Its bios that wait for a free request: it sleeps in `io_submit` until they have one.
@@ -359,6 +361,7 @@ impl Load {
                 blocked: 0,
                 gave_way: false,
                 reaped: 0,
+                has_ended: false,
                 held: VecDeque::new(),
                 unseen: VecDeque::with_capacity(depth as usize),
                 reaping: false,

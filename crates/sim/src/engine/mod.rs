@@ -625,11 +625,26 @@ impl Engine {
     fn end_threads(&mut self, index: usize) {
         for worker in 0..self.load.workers.len() {
             if self.load.workers[worker].stream == index {
-                for queue in 0..self.queues.len() {
-                    self.queues[queue].exits(self.now_ns, worker as u32);
-                    self.touch(queue);
-                }
+                self.end_thread(worker);
             }
+        }
+    }
+
+    /// A thread that has nothing more to send ends when it has seen its last request: no elevator waits for it.
+    fn end_idle_thread(&mut self, worker: usize) {
+        let of = &self.load.workers[worker];
+        if of.free.len() == of.depth {
+            self.end_thread(worker);
+        }
+    }
+
+    fn end_thread(&mut self, worker: usize) {
+        if std::mem::replace(&mut self.load.workers[worker].has_ended, true) {
+            return;
+        }
+        for queue in 0..self.queues.len() {
+            self.queues[queue].exits(self.now_ns, worker as u32);
+            self.touch(queue);
         }
     }
 

@@ -160,6 +160,7 @@ impl Engine {
         let stream = &mut self.load.streams[index];
         stream.recorder.set_outstanding(now_ns, stream.in_flight);
         if !stream.issuing {
+            self.end_idle_thread(worker);
             self.close(index)?;
         }
         Ok(())
