@@ -435,7 +435,8 @@ fn check_content(
     size_bytes: u64,
     consent: &Consent,
 ) -> Result<(), Failure> {
-    for place in [0, size_bytes.saturating_sub(END_BYTES)] {
+    // The begin comes last, so that the heads of a disk are there when a load begins.
+    for place in [size_bytes.saturating_sub(END_BYTES), 0] {
         let length = usize::try_from(END_BYTES.min(size_bytes)).unwrap_or(0);
         let mut end = vec![0_u8; length];
         claim.read_exact_at(&mut end, place).map_err(|error| {
