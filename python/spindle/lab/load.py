@@ -96,17 +96,20 @@ def script(task: Task) -> str:
     words += ["--engine", task.engine, "--timestamps", task.timestamps, "--interval", f"{task.interval_ns}ns"]
     words += ["--cpu-per-request", f"{setup.cpu_per_request_ns}ns"]
     words += ["--tolerate-errors"] if task.tolerate_errors else []
+    opening = ""
     if setup.filesystem is not None:
         words += ["--target", FOLDER, "--create", str(setup.filesystem.size)]
     else:
         device = f"/dev/{setup.device}"
+        # Who opens an array first has the kernel look for partitions: on other systems that is udev.
+        opening = f": <{device}\n"
         words += ["--target", device, "--erase", device, "--erase-content", "--erase-stacked"]
     for key, value in task.overrides:
         words += ["--set", f"{key}={value}"]
     times = "echo 1 >/sys/module/printk/parameters/time\n" if task.has_log_times else ""
     idle = f"sleep {task.idle_s}\n" if task.idle_s else ""
     return f"""{times}dmesg -c >/dev/null
-{setup.text()}{idle}{shlex.join(words)} >&2
+{setup.text()}{opening}{idle}{shlex.join(words)} >&2
 status=$?
 [ -s /run/result ] || exit $status
 cat /run/result
