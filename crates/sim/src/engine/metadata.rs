@@ -178,7 +178,10 @@ impl Engine {
         let mut left = writers.as_slice();
         while let Some(&last) = left.last() {
             // Who slept last is woken first (`prepare_to_wait_event`).
-            let of_thread = left.iter().rev().take_while(|slot| self.is_of_thread(**slot, last));
+            let of_thread = left
+                .iter()
+                .rev()
+                .take_while(|slot| self.is_of_thread(**slot, last));
             let (before, of_thread) = left.split_at(left.len() - of_thread.count().max(1));
             left = before;
             if self.load.slots[last as usize].stage == Stage::Pages {
@@ -202,7 +205,10 @@ impl Engine {
 
     /// True if a slot is of the thread of the load that has the other one. The flusher's slots have the number of a worker too.
     fn is_of_thread(&self, slot: u32, other: u32) -> bool {
-        let (of, other) = (&self.load.slots[slot as usize], &self.load.slots[other as usize]);
+        let (of, other) = (
+            &self.load.slots[slot as usize],
+            &self.load.slots[other as usize],
+        );
         of.worker == other.worker && of.stage != Stage::Pages && other.stage != Stage::Pages
     }
 

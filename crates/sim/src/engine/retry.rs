@@ -21,7 +21,9 @@ impl Engine {
     /// True if a read of a parity array has failed since its queue has no free request; md's thread has it now.
     #[inline]
     pub(super) fn is_left_to_md(&mut self, queue: usize, chain: &Chain) -> bool {
-        self.has_parity && self.fails_without_request(queue, chain) && self.leave_to_md(queue, chain)
+        self.has_parity
+            && self.fails_without_request(queue, chain)
+            && self.leave_to_md(queue, chain)
     }
 
     fn fails_without_request(&self, queue: usize, chain: &Chain) -> bool {

@@ -296,7 +296,7 @@ impl Engine {
         }
         self.place_rows()?;
         while let Some(worker) = self.awake.pop() {
-            if !self.is_buffered(worker) {
+            if !self.is_buffered(worker) && self.load.workers[worker as usize].held.is_empty() {
                 // Its call returns, where md's thread may take the processor.
                 self.unplug()?;
             }

@@ -1,7 +1,7 @@
 //! The threads of the load: calls, the clock that they read, and their turns on the processor.
 
 use spindle_measure::EndedBy;
-use spindle_workload::Hold;
+use spindle_workload::{Hold, Op};
 
 use super::bio::{Bio, Chain};
 use super::fair::Turns;
@@ -184,7 +184,7 @@ impl Engine {
             } else {
                 self.issue(slot, plugged)?;
             }
-            if self.has_parity && plugged {
+            if self.has_parity && plugged && self.has_reads(&batch[at + 1..]) {
                 self.place_rows_in_call(slot)?;
             }
             if self.sleeps && self.hold_batch(slot, &batch[at + 1..]) {
@@ -202,6 +202,13 @@ impl Engine {
         }
         self.pull_plug();
         self.unplug()
+    }
+
+    /// True if a request reads. Writes of one call wait for rows in their order whether their thread sleeps or not.
+    fn has_reads(&self, slots: &[u32]) -> bool {
+        slots
+            .iter()
+            .any(|slot| self.load.slots[*slot as usize].request.op == Op::Read)
     }
 
     /// The thread of a slot gets heads for its rows before it sends the next request of its call, or sleeps.
