@@ -16,6 +16,8 @@ const MOST: usize = 32;
 pub(crate) struct Plug {
     /// Queue and request, the oldest first.
     entries: Vec<(u32, Chain)>,
+    /// Left by a thread that sleeps.
+    left: Vec<(u32, Chain)>,
     several: bool,
 }
 
@@ -73,7 +75,21 @@ impl Plug {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.entries.is_empty() && self.left.is_empty()
+    }
+
+    /// The thread sleeps: the block layer's thread will hand over what it leaves, after that of the threads that run before
+    /// (`blk_flush_plug` with `from_schedule`).
+    pub(crate) fn leave(&mut self) {
+        self.left.append(&mut self.entries);
+    }
+
+    /// What threads that sleep have left is the next to be taken.
+    pub(crate) fn turn_to_left(&mut self) -> bool {
+        if self.entries.is_empty() {
+            std::mem::swap(&mut self.entries, &mut self.left);
+        }
+        !self.entries.is_empty()
     }
 
     /// True if it is to be emptied before it takes another request.
@@ -86,7 +102,8 @@ impl Plug {
 
     /// Requests for a queue.
     pub(crate) fn count(&self, queue: u32) -> u32 {
-        self.entries.iter().filter(|(of, _)| *of == queue).count() as u32
+        let all = self.entries.iter().chain(&self.left);
+        all.filter(|(of, _)| *of == queue).count() as u32
     }
 
     pub(crate) fn add(&mut self, queue: u32, bio: Chain) {

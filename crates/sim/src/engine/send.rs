@@ -419,11 +419,13 @@ impl Engine {
     /// The part of it that only a plug with requests needs.
     fn hand_plug_over(&mut self) -> Result<(), SimError> {
         let reverses = self.rules.kernel.reverses_plugs();
-        while let Some((queue, chain)) = self
-            .plug
-            .take(|queue| reverses && !self.queues[queue as usize].has_elevator())
-        {
-            self.enqueue(queue as usize, chain, true)?;
+        while self.plug.turn_to_left() {
+            while let Some((queue, chain)) = self
+                .plug
+                .take(|queue| reverses && !self.queues[queue as usize].has_elevator())
+            {
+                self.enqueue(queue as usize, chain, true)?;
+            }
         }
         Ok(())
     }

@@ -188,6 +188,9 @@ impl Engine {
                 self.place_rows_in_call(slot)?;
             }
             if self.sleeps && self.hold_batch(slot, &batch[at + 1..]) {
+                if self.has_parity && !self.queues[0].has_elevator() {
+                    self.plug.leave();
+                }
                 break;
             }
             if !plugged && at + 1 < batch.len() {
