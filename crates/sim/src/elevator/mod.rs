@@ -92,6 +92,9 @@ pub trait Elevator: Send {
         false
     }
 
+    /// Only its threads' readings of the clock take the host time: none passes while the elevator works.
+    fn time_stands_still(&mut self) {}
+
     /// True if the queue is to ask for requests now that one is done, even if the drive had room before.
     fn runs_after_completion(&self) -> bool {
         true

@@ -240,11 +240,14 @@ impl Queue {
         drive: Unit,
         name: String,
         model: String,
-        elevator: Box<dyn Elevator>,
+        mut elevator: Box<dyn Elevator>,
         passes: bool,
         limits: Limits,
     ) -> Queue {
         let capacity = 2 * limits.requests as usize;
+        if limits.starts_take_time {
+            elevator.time_stands_still();
+        }
         Queue {
             figures: DriveFigures {
                 name,

@@ -89,7 +89,7 @@ class BitmapPoint(Struct, frozen=True, kw_only=True):
 
 
 def points(seed: int = SEED) -> list[BitmapPoint]:
-    """The grid, or one of other points: the same for a seed. Every value of a factor occurs equally often, up to one."""
+    """The grid, or other points: the same for a seed. Every value of a factor occurs equally often, up to one."""
     pairs = list(itertools.product(LEVELS, BITMAPS)) * LOADS_OF_A_PAIR
     deal = random.Random(seed)
     drives, operations = dealt(deal, DRIVES, len(pairs)), dealt(deal, OPERATIONS, len(pairs))

@@ -118,7 +118,7 @@ class BufferedPoint(Struct, frozen=True, kw_only=True):
 
 
 def points(seed: int = SEED) -> list[BufferedPoint]:
-    """The grid, or one of other points: the same for a seed. Every value of a factor occurs equally often, up to one."""
+    """The grid, or other points: the same for a seed. Every value of a factor occurs equally often, up to one."""
     pairs = list(itertools.product(LEVELS, CONTENTS)) * LOADS_OF_A_PAIR
     deal = random.Random(seed)
     drives, operations = dealt(deal, ("plain", "disk"), len(pairs)), dealt(deal, OPERATIONS, len(pairs))

@@ -297,13 +297,16 @@ impl Bfq {
         // bfq_set_next_ioprio_data: the idle class has the lowest level; bfq_ioprio_to_weight.
         let level = if class == 2 { 7 } else { request.level.min(7) };
         let weight = 10 * (8 - u64::from(level));
-        let new = Queue::new(
+        let mut new = Queue::new(
             request.sync,
             class,
             weight,
             self.largest_budget(),
             self.clock,
         );
+        // The kernel puts it a nanosecond into the future ("minus infinity"), to which it comes at its next look at the
+        // clock. Without it the time since then is immense (`bfq_init_bfqq`, `bfq_update_io_thinktime`).
+        new.think.last_end_ns += u64::from(self.stands_still);
         let queue = match self.unused.pop() {
             Some(queue) => {
                 self.queues[queue] = new;

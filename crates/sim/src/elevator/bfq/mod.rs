@@ -167,6 +167,8 @@ pub(super) struct Bfq {
     wait_dispatch: bool,
     injected: bool,
     occupied_ns: u64,
+    /// No time passes while it works.
+    stands_still: bool,
 }
 
 /// The queue and the thread of a request.
@@ -241,6 +243,7 @@ impl Bfq {
             wait_dispatch: false,
             injected: false,
             occupied_ns: 0,
+            stands_still: false,
             settings,
         }
     }
@@ -657,7 +660,7 @@ impl Bfq {
         // Only pauses of an empty queue are thinking.
         if of.dispatched == 0 && !of.busy {
             let think = &mut of.think;
-            let think_ns = now_ns.saturating_sub(think.last_end_ns).min(2 * idle_ns);
+            let think_ns = now_ns.wrapping_sub(think.last_end_ns).min(2 * idle_ns);
             think.samples = (7 * think.samples + 256) / 8;
             think.total_ns = (7 * think.total_ns + 256 * think_ns) / 8;
             think.mean_ns = (think.total_ns + 128) / think.samples;
@@ -683,12 +686,14 @@ impl Bfq {
         let of = &mut self.queues[queue];
         let total_ns = now_ns - of.io_start_ns;
         if of.sort_list.is_empty() && of.dispatched == 0 {
-            of.idle_ns += now_ns.saturating_sub(of.think.last_end_ns);
+            of.idle_ns = of
+                .idle_ns
+                .wrapping_add(now_ns.wrapping_sub(of.think.last_end_ns));
         }
         if of.is_new {
             return;
         }
-        of.io_bound = of.idle_ns * 5 <= total_ns;
+        of.io_bound = of.idle_ns.wrapping_mul(5) <= total_ns;
         if total_ns > 200 * JIFFY_NS {
             of.io_start_ns = now_ns - (total_ns >> 1);
             of.idle_ns >>= 1;
@@ -905,6 +910,10 @@ impl Elevator for Bfq {
             self.exit(context as usize);
         }
         serving != self.in_service
+    }
+
+    fn time_stands_still(&mut self) {
+        self.stands_still = true;
     }
 
     /// `bfq_completed_request`.

@@ -153,7 +153,7 @@ impl Queue {
             split_time: LONG_AGO,
             creation: at.jiffies,
             think: Think {
-                last_end_ns: at.ns + 1,
+                last_end_ns: at.ns,
                 samples: 0,
                 total_ns: 0,
                 mean_ns: 0,
