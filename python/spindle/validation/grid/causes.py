@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from spindle.validation.grid.bitmaps import BitmapPoint
 from spindle.validation.grid.buffered import BufferedPoint
-from spindle.validation.grid.outcomes import Outcome, PointOutcomes
+from spindle.validation.grid.outcomes import PointOutcomes
 from spindle.validation.grid.points import Point
 
 RETRIED = "not as many reads find no free request (REQ_NOWAIT), which md repeats through the stripe cache page by page"
 ROWS = "md's thread handles rows of the stripe cache at other moments, so that other ones become one request"
 TURNS = "md's thread waits for another drive, so that the drives have fewer or more writes at a time"
 PAUSES = "writers' pauses are one level of dirty pages, so that other pages are dirty when the flusher comes"
-FIRST_SEEK = "before the load the target is searched for content, at its end too, and the first seek from there is long"
-LONGEST_SEEK_S = 0.025
-"""A seek of the grid's disk over all its tracks, with a turn of the disk."""
 UNKNOWN = "unknown"
 
 
@@ -24,13 +21,7 @@ def direct(both: PointOutcomes) -> str:
     parity = point.level in ("raid5", "raid6")
     if parity and abs(exact.at_drives["reads"] - fast.at_drives["reads"]) > 100 * point.drives:
         return RETRIED
-    if point.drive == "disk" and 0 < _seconds(exact) - _seconds(fast) < LONGEST_SEEK_S:
-        return FIRST_SEEK
     return UNKNOWN
-
-
-def _seconds(of: Outcome) -> float:
-    return sum(operation.requests for operation in of.operations.values()) / of.iops
 
 
 def buffered(both: PointOutcomes) -> str:
@@ -50,6 +41,4 @@ def bitmaps(both: PointOutcomes) -> str:
     assert isinstance(point, BitmapPoint)
     if point.level in ("raid5", "raid6") and abs(fast.at_drives["writes"] / exact.at_drives["writes"] - 1) > 0.05:
         return ROWS
-    if point.drive == "disk" and 0 < _seconds(exact) - _seconds(fast) < LONGEST_SEEK_S:
-        return FIRST_SEEK
     return UNKNOWN
