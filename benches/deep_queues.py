@@ -25,6 +25,12 @@ LOADS = (
     ("raid10n2", "plain", "mq-deadline", "randread", 64, 256, False),
     ("raid10f2", "disk", "none", "randread", 256, 64, False),
     ("raid10o2", "disk", "kyber", "randread", 4, 256, False),
+    ("raid5", "flash", "none", "randread", 1024, 32, True),
+    ("raid5", "disk", "none", "read", 1024, 32, False),
+    ("raid6", "disk", "none", "randread", 256, 32, True),
+    ("raid6", "plain", "mq-deadline", "randread", 1024, 32, False),
+    ("raid6", "plain", "none", "mix", 1024, 32, False),
+    ("raid6", "plain", "kyber", "mix", 1024, 32, True),
 )
 
 
