@@ -104,7 +104,7 @@ def disturbed_server(place: str, points: Points, server: Server) -> int:
 @pytest.mark.parametrize("order", ["blocks", "sequential"])
 def test_a_campaign_that_goes_on_until_it_knows_enough_is_resumed_where_it_was(tmp_path: Path, order: str) -> None:
     fewer = small.SIXTY.replace("[1, 16, 64]", "[1, 64]")
-    text = fewer.replace("count = 5", f"count = 2\nwithin = '5%'\nat_most = 4\norder = '{order}'")
+    text = fewer.replace("count = 5", f"count = 2\nwithin = '25%'\nat_most = 4\norder = '{order}'")
     original = small.SIXTY
     small.SIXTY = text
     try:
@@ -113,5 +113,6 @@ def test_a_campaign_that_goes_on_until_it_knows_enough_is_resumed_where_it_was(t
     finally:
         small.SIXTY = original
     with open_store(place) as store, open_store(undisturbed) as other:
-        assert 16 < len(store.campaigns.trials(NAME)) <= 32  # cells needed more than the two that they begin with
+        # Of eight cells, with two to four trials each, some needed more than they begin with, and some not all.
+        assert 16 < len(store.campaigns.trials(NAME)) < 32
         assert store.campaigns.fingerprint(NAME) == other.campaigns.fingerprint(NAME)
