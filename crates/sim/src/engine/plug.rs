@@ -84,7 +84,7 @@ impl Plug {
         self.left.append(&mut self.entries);
     }
 
-    /// What threads that sleep have left is the next to be taken.
+    /// Requests that threads that sleep have left are the next to be taken; false if there are none.
     pub(crate) fn turn_to_left(&mut self) -> bool {
         if self.entries.is_empty() {
             std::mem::swap(&mut self.entries, &mut self.left);
