@@ -489,7 +489,28 @@ def _unmount(mount: Path) -> None:
             _run("umount", str(mount))
             return
         time.sleep(0.1)
-    _run("umount", str(mount))
+    try:
+        _run("umount", str(mount))
+    except RuntimeError as error:
+        raise RuntimeError(f"{error}; held by {', '.join(_holders(mount)) or 'no process'}") from error
+
+
+def _holders(mount: Path) -> list[str]:
+    """Processes with a file or their folder in a mounted file system, with their command lines."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if any(_is_within(place, mount) for place in (process / "cwd", *(process / "fd").iterdir())):
+                command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                found.append(f"{process.name} ({command.strip()})")
+    return found
+
+
+def _is_within(link: Path, mount: Path) -> bool:
+    try:
+        return Path(os.readlink(link)).is_relative_to(mount)
+    except OSError:
+        return False  # closed since
 
 
 def _run(*command: str) -> str:
