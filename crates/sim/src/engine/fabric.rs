@@ -40,7 +40,7 @@ pub(crate) struct Fabric {
     /// All reads go through the stripe cache.
     reads_stripes: bool,
     /// Longest request that md takes in one piece, bytes.
-    longest: u64,
+    pub(crate) longest: u64,
     /// Bios for members are sent before the rests that are still to be split.
     lower_first: bool,
     /// Bios that wait to be split, the next one last.
@@ -576,11 +576,6 @@ impl Fabric {
             }
         }
         Ok(None)
-    }
-
-    /// The longest request that md takes without the block layer cutting it, bytes.
-    pub(crate) fn longest(&self) -> u64 {
-        self.longest
     }
 
     /// The rebuild wants the row at this offset of the member, `waited`: not for the first time; true if it got it.

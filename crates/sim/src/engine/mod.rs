@@ -630,10 +630,11 @@ impl Engine {
         }
     }
 
-    /// A thread that has nothing more to send ends when it has seen its last request: no elevator waits for it.
+    /// A thread that has nothing more to send ends when it has seen its last request: no elevator waits for it. One of them is
+    /// to sync at the end of some streams.
     fn end_idle_thread(&mut self, worker: usize) {
         let of = &self.load.workers[worker];
-        if of.free.len() == of.depth {
+        if of.free.len() == of.depth && !self.load.streams[of.stream].end_sync {
             self.end_thread(worker);
         }
     }

@@ -6,13 +6,13 @@
 //! failed last comes first. Other levels do not pass it on, or fail as a whole; file systems let their reads wait
 //! (`iomap_dio_rw`).
 
+use spindle_array::STRIPE_BLOCK;
+
 use super::bio::{Chain, Owner};
 use super::load::Stage;
 use super::stripes::Retry;
 use super::{BLOCK, Engine, Target};
 use crate::error::SimError;
-use crate::request::BlockRequest;
-use spindle_array::STRIPE_BLOCK;
 
 /// Longer requests are several bios, of which io_uring leaves the whole to a thread that may wait (`__blkdev_direct_IO`).
 const MOST_OF_A_BIO: u64 = 1 << 20;
@@ -21,42 +21,35 @@ impl Engine {
     /// True if a read of a parity array has failed since its queue has no free request; md's thread has it now.
     #[inline]
     pub(super) fn is_left_to_md(&mut self, queue: usize, chain: &Chain) -> bool {
-        self.has_parity
-            && self.fails_without_request(queue, chain)
-            && self.leave_to_md(queue, chain)
+        self.has_parity && self.leave_to_md(queue, chain)
     }
 
-    fn fails_without_request(&self, queue: usize, chain: &Chain) -> bool {
+    fn leave_to_md(&mut self, queue: usize, chain: &Chain) -> bool {
         let Owner::Load(slot) = self.bios.get(chain.first).owner else {
             return false;
         };
-        let of = &self.load.slots[slot as usize];
-        let Target::Array(fabric) = &self.target else {
+        let Target::Array(fabric) = &mut self.target else {
             return false;
         };
-        !chain.request.write
+        let Some(stripes) = &mut fabric.stripes else {
+            return false;
+        };
+        let of = &mut self.load.slots[slot as usize];
+        let may_not_wait = !chain.request.write
             && !self.one_call_each
             && self.journal.is_none()
             && self.rules.kernel.md_passes_on_nowait()
             && of.stage != Stage::Pages
-            && u64::from(of.request.len) <= fabric.longest().min(MOST_OF_A_BIO)
-            && !self.queues[queue].has_free(self.plug.count(queue as u32))
-    }
-
-    fn leave_to_md(&mut self, queue: usize, chain: &Chain) -> bool {
-        let (Owner::Load(slot), Target::Array(fabric)) =
-            (self.bios.get(chain.first).owner, &mut self.target)
-        else {
+            && u64::from(of.request.len) <= fabric.longest.min(MOST_OF_A_BIO);
+        if !may_not_wait || self.queues[queue].has_free(self.plug.count(queue as u32)) {
             return false;
-        };
-        let BlockRequest { lbn, .. } = chain.request;
-        let first = (lbn - fabric.starts[queue]) * BLOCK;
-        let end = (chain.request.end() - fabric.starts[queue]) * BLOCK;
-        let at = first - first % STRIPE_BLOCK;
+        }
+        let on_member = |lbn: u64| (lbn - fabric.starts[queue]) * BLOCK;
+        let (at, end) = (on_member(chain.request.lbn), on_member(chain.request.end()));
+        let at = at - at % STRIPE_BLOCK;
         let rows = (end - at).div_ceil(STRIPE_BLOCK) as u32;
-        let Some(stripes) = &mut fabric.stripes else {
-            return false;
-        };
+        // The rows are parts of the request instead of the bio.
+        of.left = of.left.wrapping_add(rows - 1);
         stripes.retry(Retry {
             slot,
             member: queue as u32,
@@ -64,8 +57,6 @@ impl Engine {
             end,
         });
         fabric.sends_now(queue);
-        let left = &mut self.load.slots[slot as usize].left;
-        *left = left.wrapping_add(rows - 1);
         self.bios.remove(chain.first);
         true
     }

@@ -17,14 +17,11 @@ const PLUG_NS: u64 = 3_000_000;
 impl Engine {
     /// True if md's thread, or someone who waits for a row, can go on.
     pub(super) fn has_rows_to_do(&self) -> bool {
-        match &self.target {
-            Target::Array(fabric) if fabric.superblock.left == 0 => {
-                let sleeps = self.md_sleeps();
-                let goes_on = |of: &Stripes| of.has_work() && !sleeps || of.wakes_waiters();
-                fabric.stripes.as_deref().is_some_and(goes_on)
-            }
-            _ => false,
-        }
+        let wakes_waiters = || match &self.target {
+            Target::Array(fabric) => fabric.stripes.as_ref().is_some_and(|of| of.wakes_waiters()),
+            Target::Drive { .. } => false,
+        };
+        !self.md_writes_superblock() && (self.has_rows() || wakes_waiters())
     }
 
     /// True if the stripe cache has rows for md's thread.

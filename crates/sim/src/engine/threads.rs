@@ -172,6 +172,10 @@ impl Engine {
         // A request that is done at once brings a call of another thread.
         let mut batch = std::mem::take(&mut self.batch);
         let plugged = batch.len() > UNPLUGGED;
+        let last_read = match self.has_parity && plugged {
+            true => self.last_read(&batch),
+            false => 0,
+        };
         for (at, &slot) in batch.iter().enumerate() {
             self.sleeps = false;
             // The measured cases go through the page cache by `dd`, which looks at no clock.
@@ -184,7 +188,7 @@ impl Engine {
             } else {
                 self.issue(slot, plugged)?;
             }
-            if self.has_parity && plugged && self.has_reads(&batch[at + 1..]) {
+            if at < last_read {
                 self.place_rows_in_call(slot)?;
             }
             if self.sleeps && self.hold_batch(slot, &batch[at + 1..]) {
@@ -207,11 +211,11 @@ impl Engine {
         self.unplug()
     }
 
-    /// True if a request reads. Writes of one call wait for rows in their order whether their thread sleeps or not.
-    fn has_reads(&self, slots: &[u32]) -> bool {
-        slots
-            .iter()
-            .any(|slot| self.load.slots[*slot as usize].request.op == Op::Read)
+    /// Place of the last read of a call, 0 without one: up to it the thread has to have its rows before it goes on. Writes wait
+    /// for rows in their order whether it sleeps or not.
+    fn last_read(&self, slots: &[u32]) -> usize {
+        let reads = |slot: &u32| self.load.slots[*slot as usize].request.op == Op::Read;
+        slots.iter().rposition(reads).unwrap_or(0)
     }
 
     /// The thread of a slot gets heads for its rows before it sends the next request of its call, or sleeps.
