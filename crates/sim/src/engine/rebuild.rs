@@ -31,7 +31,7 @@ const NOTES: u64 = 16;
 const NOTE_NS: u64 = 600_000_000_000;
 
 /// Its thread is new, and so behind md's (`START_DEBIT`), for so many ticks: measured in the lab.
-const NEW_TICKS: u64 = 3;
+const NEW_TICKS: u64 = 2;
 
 /// How an array is rebuilt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
