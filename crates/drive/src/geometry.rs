@@ -351,10 +351,17 @@ impl Geometry {
     pub fn track_bounds(&self, lbn: u64) -> (u64, u64) {
         let zone = &self.zones[self.zone_of(lbn.min(self.blocks - 1))];
         let counted = lbn - zone.first_lbn + zone.dead;
-        let (track, _) = zone.track.div_rem(zone.original_place_of(counted));
         let per_track = zone.track.divisor();
-        let first = zone.counted_below(track * per_track);
-        let end = zone.counted_below((track + 1) * per_track);
+        let (first, end) = if zone.numbering == Numbering::Plain {
+            let (_, sector) = zone.track.div_rem(counted);
+            (counted - sector, counted - sector + per_track)
+        } else {
+            let (track, _) = zone.track.div_rem(zone.original_place_of(counted));
+            (
+                zone.counted_below(track * per_track),
+                zone.counted_below((track + 1) * per_track),
+            )
+        };
         (zone.lbn(first), zone.lbn(end).max(zone.lbn(first) + 1) - 1)
     }
 

@@ -169,10 +169,13 @@ impl Mechanical {
     }
 
     fn finish(&mut self, completion: Completion) {
-        let at = self
-            .finished
-            .partition_point(|other| other.finish_ns > completion.finish_ns);
-        self.finished.insert(at, completion);
+        let is_later = |other: &Completion| other.finish_ns > completion.finish_ns;
+        if self.finished.last().is_none_or(is_later) {
+            self.finished.push(completion);
+        } else {
+            let at = self.finished.partition_point(is_later);
+            self.finished.insert(at, completion);
+        }
     }
 
     fn is_idle(&self, now_ns: u64) -> bool {

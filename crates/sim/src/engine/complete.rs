@@ -94,6 +94,7 @@ impl Engine {
             None if self.rules.reading_ns > 0 && self.rules.kernel.multi_queue() => {
                 self.wake_sleepers(queue);
             }
+            None if !self.queues[queue].is_awaited() => {}
             None => {
                 self.queues[queue]
                     .freed(self.now_ns, request, &mut self.bios)
@@ -240,7 +241,7 @@ impl Engine {
 
     /// A request of the load has been sent in so many parts. Those that were done while it was being sent have been taken
     /// off before.
-    #[inline]
+    #[inline(always)]
     pub(super) fn all_sent(&mut self, slot: u32, parts: u32) -> Result<(), SimError> {
         let at = &mut self.load.slots[slot as usize];
         at.left = at.left.wrapping_add(parts);
@@ -251,7 +252,7 @@ impl Engine {
     }
 
     /// A part of a request of the load is done.
-    #[inline]
+    #[inline(always)]
     pub(super) fn part_done(&mut self, slot: u32) -> Result<(), SimError> {
         let at = &mut self.load.slots[slot as usize];
         at.left = at.left.wrapping_sub(1);

@@ -41,11 +41,15 @@ impl Events {
         (self.times[source], source)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn set(&mut self, source: usize, time_ns: u64) {
-        if self.times[source] == time_ns {
-            return;
+        if self.times[source] != time_ns {
+            self.change(source, time_ns);
         }
+    }
+
+    #[inline]
+    fn change(&mut self, source: usize, time_ns: u64) {
         self.times[source] = time_ns;
         if source < self.drives {
             self.orders[source] = self.set;

@@ -220,6 +220,8 @@ pub(crate) struct Engine {
     has_bitmap: bool,
     /// A member was being rebuilt when the run began.
     is_rebuilding: bool,
+    /// No page cache, stripe cache or rebuild, and reading the clock takes no time: `settle_plain` is enough.
+    is_plain: bool,
     /// A request of the load that held up the rebuild is done, or a row of its own.
     rebuild_awake: bool,
     /// Units of it are done.
@@ -289,6 +291,7 @@ impl Engine {
         }
         let slots = load.slots.len() as u32;
         let cache = buffered.then(|| Box::new(PageCache::new(cache, slots)));
+        let is_rebuilding = matches!(&target, Target::Array(fabric) if fabric.rebuild.is_some());
         Ok(Engine {
             now_ns: 0,
             rules,
@@ -338,7 +341,8 @@ impl Engine {
             has_mirrors,
             has_parity,
             has_bitmap,
-            is_rebuilding: matches!(&target, Target::Array(fabric) if fabric.rebuild.is_some()),
+            is_rebuilding,
+            is_plain: cache.is_none() && !has_parity && !is_rebuilding && rules.reading_ns == 0,
             rebuild_awake: false,
             unit_ended: false,
             trace: options.trace.map(Trace::new),
@@ -481,50 +485,10 @@ impl Engine {
     #[inline]
     fn settle(&mut self) -> Result<(), SimError> {
         loop {
-            while let Some((queue, completion)) = self.finished.pop_front() {
-                self.finish(queue as usize, &completion)?;
-                // The thread that an interrupt wakes runs before the next one comes (`do_idle`).
-                let is_other = |next: &(u32, Completion)| next.0 != queue;
-                if self.rules.reading_ns > 0
-                    && !self.ready.is_empty()
-                    && self.finished.front().is_some_and(is_other)
-                {
-                    break;
-                }
-            }
-            if self.rules.reading_ns > 0 {
-                self.dispatch()?;
-            }
-            while let Some(postponed) = self.postponed.pop_front() {
-                self.catch_up_on(postponed)?;
-            }
-            if std::mem::take(&mut self.unit_ended) {
-                self.units_ended()?;
-            }
-            if self.cache.is_some() {
-                while let Some(slot) = self.seen_now.pop_front() {
-                    self.seen(slot)?;
-                }
-            }
-            if !self.merged.is_empty() {
-                self.free_merged()?;
-            }
-            self.fill_ready()?;
-            if self.io_threads.is_some() {
-                self.run_ready_threads()?;
-            }
-            if self.is_rebuilding {
-                self.take_turns()?;
-            }
-            self.run_md(true)?;
-            if self.has_parity {
-                self.return_rows()?;
-            }
-            if self.cache.is_some() {
-                self.go_on_with_pages()?;
-            }
-            if self.is_rebuilding {
-                self.run_md(true)?;
+            if self.is_plain {
+                self.settle_plain()?;
+            } else {
+                self.settle_all()?;
             }
             if self.is_settled() {
                 break;
@@ -540,6 +504,73 @@ impl Engine {
         Ok(())
     }
 
+    /// What there is to settle on any machine.
+    #[inline]
+    fn settle_plain(&mut self) -> Result<(), SimError> {
+        while let Some((queue, completion)) = self.finished.pop_front() {
+            self.finish(queue as usize, &completion)?;
+        }
+        while let Some(postponed) = self.postponed.pop_front() {
+            self.catch_up_on(postponed)?;
+        }
+        if !self.merged.is_empty() {
+            self.free_merged()?;
+        }
+        self.fill_ready()?;
+        self.finish_plug()
+    }
+
+    /// The same with what only some machines have.
+    #[inline(never)]
+    fn settle_all(&mut self) -> Result<(), SimError> {
+        while let Some((queue, completion)) = self.finished.pop_front() {
+            self.finish(queue as usize, &completion)?;
+            // The thread that an interrupt wakes runs before the next one comes (`do_idle`).
+            let is_other = |next: &(u32, Completion)| next.0 != queue;
+            if self.rules.reading_ns > 0
+                && !self.ready.is_empty()
+                && self.finished.front().is_some_and(is_other)
+            {
+                break;
+            }
+        }
+        if self.rules.reading_ns > 0 {
+            self.dispatch()?;
+        }
+        while let Some(postponed) = self.postponed.pop_front() {
+            self.catch_up_on(postponed)?;
+        }
+        if std::mem::take(&mut self.unit_ended) {
+            self.units_ended()?;
+        }
+        if self.cache.is_some() {
+            while let Some(slot) = self.seen_now.pop_front() {
+                self.seen(slot)?;
+            }
+        }
+        if !self.merged.is_empty() {
+            self.free_merged()?;
+        }
+        self.fill_ready()?;
+        if self.io_threads.is_some() {
+            self.run_ready_threads()?;
+        }
+        if self.is_rebuilding {
+            self.take_turns()?;
+        }
+        self.run_md(true)?;
+        if self.has_parity {
+            self.return_rows()?;
+        }
+        if self.cache.is_some() {
+            self.go_on_with_pages()?;
+        }
+        if self.is_rebuilding {
+            self.run_md(true)?;
+        }
+        Ok(())
+    }
+
     /// Nothing more happens at this moment.
     #[inline]
     fn is_settled(&self) -> bool {
@@ -548,7 +579,11 @@ impl Engine {
             && self.merged.is_empty()
             && self.ready.is_empty()
             && self.postponed.is_empty()
-            && self.seen_now.is_empty()
+            && (self.is_plain || self.is_all_settled())
+    }
+
+    fn is_all_settled(&self) -> bool {
+        self.seen_now.is_empty()
             && self.io_threads.as_ref().is_none_or(IoThreads::is_quiet)
             && !self.rebuild_awake
             && !self.unit_ended

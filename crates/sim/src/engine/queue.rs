@@ -361,11 +361,15 @@ impl Queue {
 
     /// True if a request has become part of one that waits, when it is inserted: only at its end
     /// (`elv_attempt_insert_merge`). Before blk-mq plugs are not modelled: it is a bio.
-    #[inline]
+    #[inline(always)]
     fn merges_request(&mut self, now_ns: u64, chain: Chain, bios: &mut Slab<Bio>) -> bool {
-        if !self.merges || self.elevator.waiting() == 0 || chain.request.stays_alone() {
-            return false;
-        }
+        self.merges
+            && self.elevator.waiting() > 0
+            && !chain.request.stays_alone()
+            && self.merges_there(now_ns, chain, bios)
+    }
+
+    fn merges_there(&mut self, now_ns: u64, chain: Chain, bios: &mut Slab<Bio>) -> bool {
         match self.limits.multi_queue {
             true => self.elevator.merges_inserted() && self.append_request(now_ns, chain, bios),
             false => self.merge(now_ns, chain, bios),
@@ -523,7 +527,7 @@ impl Queue {
         id
     }
 
-    #[inline]
+    #[inline(always)]
     fn admit(
         &mut self,
         now_ns: u64,
@@ -752,14 +756,14 @@ impl Queue {
                 && !(self.flushes_waiting.is_empty() && self.flushes_running.is_empty()))
     }
 
-    #[inline]
+    #[inline(always)]
     fn submit(&mut self, now_ns: u64, id: Id) -> Result<(), SubmitError> {
         self.reserve(now_ns);
         self.hand_over(now_ns, id)
     }
 
     /// Hands the drive a request that [`Queue::next`] has chosen.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn hand_over(&mut self, now_ns: u64, id: Id) -> Result<(), SubmitError> {
         let request = self.requests.get(id);
         let command = if request.discard {
@@ -1075,8 +1079,13 @@ impl Queue {
         }
     }
 
-    /// A request of this kind is free again: bios that wait for one may get it.
+    /// True if bios wait for a request.
     #[inline]
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.waiters.count > 0 || self.waiting.iter().any(|of| !of.is_empty())
+    }
+
+    /// A request of this kind is free again: bios that wait for one may get it.
     pub(crate) fn freed(
         &mut self,
         now_ns: u64,
