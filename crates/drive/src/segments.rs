@@ -164,16 +164,22 @@ impl Segments {
         self.segments[index].set_rank(index);
     }
 
-    /// The segment for a read of `blocks` blocks from `lbn` on. `upcoming` is the block behind the last that is being
-    /// read ahead.
+    /// The segment for a read of `blocks` blocks from `lbn` on. `reading`: the segment into which read-ahead goes, the only one
+    /// whose content is `Reading`, and the block behind the last that it will read.
     #[inline]
-    pub(crate) fn for_read(&self, lbn: u64, blocks: u64, upcoming: u64) -> Option<(usize, Hit)> {
+    pub(crate) fn for_read(
+        &self,
+        lbn: u64,
+        blocks: u64,
+        reading: Option<(usize, u64)>,
+    ) -> Option<(usize, Hit)> {
         let (mut found, mut best) = (false, 0);
         for segment in &self.segments {
             found |= segment.may_have(lbn);
             best = best.max(segment.rank);
         }
-        if found || self.is_near(lbn, upcoming) {
+        if found || self.is_near(lbn, reading) {
+            let upcoming = reading.map_or(0, |(_, upcoming)| upcoming);
             return self.for_read_there(lbn, blocks, upcoming);
         }
         taken(best).map(|index| (index, Hit::None))
@@ -191,15 +197,21 @@ impl Segments {
         }
     }
 
-    /// True if read-ahead of a segment is about to come to a block.
+    /// True if read-ahead is about to come to a block.
     #[inline]
-    fn is_near(&self, lbn: u64, upcoming: u64) -> bool {
-        let Some(gap) = self.ahead.filter(|_| lbn < upcoming) else {
+    fn is_near(&self, lbn: u64, reading: Option<(usize, u64)>) -> bool {
+        let (Some(gap), Some((index, upcoming))) = (self.ahead, reading) else {
             return false;
         };
-        self.segments
-            .iter()
-            .any(|one| one.content == Content::Reading && is_ahead(one, lbn, gap))
+        debug_assert!(
+            self.segments
+                .iter()
+                .enumerate()
+                .all(|(at, one)| at == index || one.content != Content::Reading)
+        );
+        let segment = &self.segments[index];
+        let is_reading = segment.content == Content::Reading;
+        is_reading && lbn < upcoming && is_ahead(segment, lbn, gap)
     }
 
     /// The same where a segment may have the first block, or come to it.

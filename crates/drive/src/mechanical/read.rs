@@ -16,11 +16,14 @@ impl Mechanical {
         let Command { lbn, blocks, .. } = wait.command;
         let blocks = u64::from(blocks);
         let end = lbn + blocks;
-        let upcoming = self.stream.map_or(0, |stream| stream.limit);
+        let reading = self
+            .stream
+            .as_ref()
+            .map(|stream| (stream.segment, stream.limit));
         // Every segment may be taken by a write under way only if there is but one; reads then go past the buffer.
         let (segment, hit) = self
             .segments
-            .for_read(lbn, blocks, upcoming)
+            .for_read(lbn, blocks, reading)
             .unwrap_or((0, Hit::None));
         let there = self.segments.get(segment).end.clamp(lbn, end) - lbn;
         let watermark = self.watermark(blocks);

@@ -50,7 +50,7 @@ impl Engine {
     }
 
     /// First byte of a request on the array or drive.
-    #[inline]
+    #[inline(always)]
     pub(super) fn place_of(&self, slot: u32) -> u64 {
         let of = &self.load.slots[slot as usize];
         if of.stage == Stage::Log && self.rules.log.is_some() {

@@ -504,7 +504,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What there is to settle on any machine.
+    /// Settles what any machine has.
     #[inline]
     fn settle_plain(&mut self) -> Result<(), SimError> {
         while let Some((queue, completion)) = self.finished.pop_front() {

@@ -19,7 +19,7 @@ const MOST_OF_A_BIO: u64 = 1 << 20;
 
 impl Engine {
     /// True if a read of a parity array has failed since its queue has no free request; md's thread has it now.
-    #[inline]
+    #[inline(always)]
     pub(super) fn is_left_to_md(&mut self, queue: usize, chain: &Chain) -> bool {
         self.has_parity && self.leave_to_md(queue, chain)
     }

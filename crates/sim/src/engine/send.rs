@@ -538,6 +538,7 @@ impl Engine {
         Ok(())
     }
 
+    #[inline(always)]
     pub(super) fn send_member(
         &mut self,
         owner: Owner,

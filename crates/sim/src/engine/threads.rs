@@ -154,6 +154,10 @@ impl Engine {
             {
                 break;
             }
+            let of = &self.load.workers[worker];
+            if of.free.is_empty() && of.held.is_empty() {
+                break;
+            }
         }
         let now_ns = self.now_ns;
         let index = self.load.workers[worker].stream;
