@@ -7,6 +7,7 @@ import random
 
 from msgspec import Struct
 
+from spindle.lab.machine import CLOCK_READING_NS
 from spindle.validation.grid.machines import DRIVES, array_lines, dealt, drives_of
 
 LEVELS = ("single", "raid0", "raid10n2", "raid10f2", "raid10o2", "raid5", "raid6")
@@ -103,8 +104,9 @@ class BufferedPoint(Struct, frozen=True, kw_only=True):
 
     def machine_text(self) -> str:
         """The machine file."""
-        # The lab's processor costs no time.
-        lines = ["[host]", f"memory = '{MEMORY}'", "copy_rate = '900000 GB/s'", LIMITS[self.limits]]
+        # The lab's processor costs no time but for readings of the clock.
+        lines = ["[host]", f"clock_reading = '{CLOCK_READING_NS}ns'", f"memory = '{MEMORY}'"]
+        lines += ["copy_rate = '900000 GB/s'", LIMITS[self.limits]]
         lines += ["[queue]", f"read_ahead = '{self.read_ahead_kib}KiB'", *array_lines(self.level, self.chunk_kib)]
         if self.content != "raw":
             lines += ["[filesystem]", CONTENTS[self.content], f"size = {FILE_BYTES}"]
