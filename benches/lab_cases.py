@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
@@ -65,8 +66,10 @@ def fill(path: Path, rows: list[Row], jobs: int) -> None:
         for done, measured in enumerate(pool.map(lambda row: measure(runner, path.name, row), missing), 1):
             table.writerows(measured)
             file.flush()
-            print(f"\r{path.name}: {done} of {len(missing)}", end="", flush=True)
-    print()
+            if sys.stdout.isatty():
+                print(f"\r{path.name}: {done} of {len(missing)}", end="", flush=True)
+    begin = "\r" if sys.stdout.isatty() else ""
+    print(f"{begin}{path.name}: {len(missing)} measured, {len(rows) - len(missing)} there before")
 
 
 def measure(runner: LabRunner, table: str, row: Row) -> list[Row]:
