@@ -26,6 +26,7 @@ from typing import Any
 from spindle._core import ConfigError, RunError
 from spindle.conditions import IdleCheck
 from spindle.formats.fio_job import Conversion
+from spindle.host import busy
 from spindle.library.jobfile import prepared
 from spindle.result.document import encode
 from spindle.run import order, preparation
@@ -492,25 +493,7 @@ def _unmount(mount: Path) -> None:
     try:
         _run("umount", str(mount))
     except RuntimeError as error:
-        raise RuntimeError(f"{error}; held by {', '.join(_holders(mount)) or 'no process'}") from error
-
-
-def _holders(mount: Path) -> list[str]:
-    """Processes with a file or their folder in a mounted file system, with their command lines."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if any(_is_within(place, mount) for place in (process / "cwd", *(process / "fd").iterdir())):
-                command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                found.append(f"{process.name} ({command.strip()})")
-    return found
-
-
-def _is_within(link: Path, mount: Path) -> bool:
-    try:
-        return Path(os.readlink(link)).is_relative_to(mount)
-    except OSError:
-        return False  # closed since
+        raise RuntimeError(f"{error}; {busy.holders_of(str(mount))}") from error
 
 
 def _run(*command: str) -> str:

@@ -220,7 +220,7 @@ pub(crate) struct Engine {
     has_bitmap: bool,
     /// A member was being rebuilt when the run began.
     is_rebuilding: bool,
-    /// No page cache, stripe cache or rebuild, and reading the clock takes no time: `settle_plain` is enough.
+    /// No page cache, stripe cache or rebuild, and reading the clock takes no time: only the load's threads run.
     is_plain: bool,
     /// A request of the load that held up the rebuild is done, or a row of its own.
     rebuild_awake: bool,
@@ -485,10 +485,24 @@ impl Engine {
     #[inline]
     fn settle(&mut self) -> Result<(), SimError> {
         loop {
+            self.finish_commands()?;
+            if self.rules.reading_ns > 0 {
+                self.dispatch()?;
+            }
+            while let Some(postponed) = self.postponed.pop_front() {
+                self.catch_up_on(postponed)?;
+            }
+            if !self.is_plain {
+                self.end_units_and_pages()?;
+            }
+            if !self.merged.is_empty() {
+                self.free_merged()?;
+            }
+            self.fill_ready()?;
             if self.is_plain {
-                self.settle_plain()?;
+                self.finish_plug()?;
             } else {
-                self.settle_all()?;
+                self.run_other_threads()?;
             }
             if self.is_settled() {
                 break;
@@ -504,28 +518,11 @@ impl Engine {
         Ok(())
     }
 
-    /// Settles what any machine has.
+    /// Handles finished commands. The thread that an interrupt wakes runs before the next one comes (`do_idle`).
     #[inline]
-    fn settle_plain(&mut self) -> Result<(), SimError> {
+    fn finish_commands(&mut self) -> Result<(), SimError> {
         while let Some((queue, completion)) = self.finished.pop_front() {
             self.finish(queue as usize, &completion)?;
-        }
-        while let Some(postponed) = self.postponed.pop_front() {
-            self.catch_up_on(postponed)?;
-        }
-        if !self.merged.is_empty() {
-            self.free_merged()?;
-        }
-        self.fill_ready()?;
-        self.finish_plug()
-    }
-
-    /// The same with what only some machines have.
-    #[inline(never)]
-    fn settle_all(&mut self) -> Result<(), SimError> {
-        while let Some((queue, completion)) = self.finished.pop_front() {
-            self.finish(queue as usize, &completion)?;
-            // The thread that an interrupt wakes runs before the next one comes (`do_idle`).
             let is_other = |next: &(u32, Completion)| next.0 != queue;
             if self.rules.reading_ns > 0
                 && !self.ready.is_empty()
@@ -534,12 +531,12 @@ impl Engine {
                 break;
             }
         }
-        if self.rules.reading_ns > 0 {
-            self.dispatch()?;
-        }
-        while let Some(postponed) = self.postponed.pop_front() {
-            self.catch_up_on(postponed)?;
-        }
+        Ok(())
+    }
+
+    /// Units of a rebuild are done, and requests of the page cache.
+    #[inline(never)]
+    fn end_units_and_pages(&mut self) -> Result<(), SimError> {
         if std::mem::take(&mut self.unit_ended) {
             self.units_ended()?;
         }
@@ -548,10 +545,12 @@ impl Engine {
                 self.seen(slot)?;
             }
         }
-        if !self.merged.is_empty() {
-            self.free_merged()?;
-        }
-        self.fill_ready()?;
+        Ok(())
+    }
+
+    /// The threads besides the load's that only some machines have.
+    #[inline(never)]
+    fn run_other_threads(&mut self) -> Result<(), SimError> {
         if self.io_threads.is_some() {
             self.run_ready_threads()?;
         }
