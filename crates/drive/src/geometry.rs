@@ -365,6 +365,20 @@ impl Geometry {
         (zone.lbn(first), zone.lbn(end).max(zone.lbn(first) + 1) - 1)
     }
 
+    /// First block of the track that contains block `lbn`, which is at `place`.
+    #[inline]
+    #[must_use]
+    pub fn track_start(&self, lbn: u64, place: &Place) -> u64 {
+        let zone = &self.zones[place.zone as usize];
+        let run = u64::from(place.run);
+        // Its run may end with the zone instead of the track.
+        if zone.numbering != Numbering::Plain || lbn + run >= zone.first_lbn + zone.blocks {
+            return self.track_bounds(lbn).0;
+        }
+        let sector = zone.track.divisor() - run;
+        lbn.saturating_sub(sector).max(zone.first_lbn)
+    }
+
     /// The block at a place, given by cylinder, surface and sector of the track; `None` for spares, slips,
     /// defects and places that are not numbered.
     #[must_use]

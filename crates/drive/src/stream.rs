@@ -23,7 +23,12 @@ pub(crate) struct Stream {
     /// Reading on arrival: the part of the run that was read before it.
     rest: Option<Run>,
     on_arrival: bool,
+    /// The last moment at which someone asked how far it had come, and the answer: at one moment several do.
+    seen: (u64, u64),
 }
+
+/// `Stream::seen` of a stream of which nobody has asked, or that has changed since.
+const UNSEEN: (u64, u64) = (u64::MAX, 0);
 
 /// The state at which a stream was cut off.
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +44,7 @@ pub(crate) struct Cut {
 impl Stream {
     /// A stream that begins with the block at `place`.
     #[allow(clippy::too_many_arguments)] // one place, called once; a struct would only move the names
+    #[inline(always)]
     pub(crate) fn begin(
         mechanics: &Mechanics,
         segment: usize,
@@ -60,6 +66,7 @@ impl Stream {
             policy: buffer.read_ahead,
             rest: None,
             on_arrival: buffer.read_on_arrival,
+            seen: UNSEEN,
         };
         stream.arrive(mechanics, approach);
         stream
@@ -85,6 +92,7 @@ impl Stream {
 
     /// Reads on up to `limit` if that is farther than before; `asked_end` is the end of what a command asks for.
     pub(crate) fn extend(&mut self, asked_end: u64, limit: u64) {
+        self.seen = UNSEEN;
         self.asked_end = self.asked_end.max(asked_end);
         self.limit = self.limit.max(limit);
     }
@@ -92,6 +100,7 @@ impl Stream {
     /// Goes on to the next run; `false` if the stream ends with this one.
     #[inline]
     pub(crate) fn step(&mut self, mechanics: &Mechanics) -> bool {
+        self.seen = UNSEEN;
         if let Some(rest) = self.rest.take() {
             self.run = rest;
             return true;
@@ -124,6 +133,13 @@ impl Stream {
     /// Moves on to `now_ns`; returns the block after the last that has been read.
     #[inline]
     pub(crate) fn progress(&mut self, mechanics: &Mechanics, now_ns: u64) -> u64 {
+        if self.seen.0 != now_ns {
+            self.seen = (now_ns, self.go_on(mechanics, now_ns));
+        }
+        self.seen.1
+    }
+
+    fn go_on(&mut self, mechanics: &Mechanics, now_ns: u64) -> u64 {
         while now_ns >= self.run.end_ns() {
             if !self.step(mechanics) {
                 return self.run.end();
@@ -164,7 +180,7 @@ impl Stream {
         } else if now_ns < run.start_ns {
             run.start_ns
         } else {
-            let passed = run.passed_by(now_ns);
+            let passed = end - run.first;
             if run.passed_ns(passed) == now_ns {
                 now_ns
             } else {

@@ -131,6 +131,7 @@ proptest! {
         for lbn in 0..geometry.blocks() {
             let (first, last) = geometry.track_bounds(lbn);
             prop_assert!((first..=last).contains(&lbn), "block {} not in {}..={}", lbn, first, last);
+            prop_assert_eq!(geometry.track_start(lbn, &geometry.locate(lbn)), first);
             prop_assert!((first..=last).all(|other| track(other) == track(lbn)));
             prop_assert!(first == 0 || track(first - 1) != track(lbn));
             prop_assert!(last + 1 == geometry.blocks() || track(last + 1) != track(lbn));

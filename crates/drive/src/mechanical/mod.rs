@@ -520,12 +520,13 @@ impl Device for Mechanical {
                 return;
             }
             if finish <= dispatch {
-                let Some(completion) = self.finished.pop() else {
+                let Some(completion) = self.finished.last() else {
                     return;
                 };
                 self.outstanding -= 1;
                 self.last_was_read = completion.op == Op::Read;
-                done(completion);
+                done(*completion);
+                self.finished.pop();
             } else {
                 self.dispatch(dispatch);
             }

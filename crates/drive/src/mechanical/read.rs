@@ -1,7 +1,5 @@
 //! Reads: the state of the buffer, the work of the arm, the end of the last block, and read-ahead after it.
 
-use std::sync::Arc;
-
 use super::{Mechanical, Waiting, blocks_ns};
 use crate::command::{Command, Op, ServedFrom};
 use crate::geometry::Place;
@@ -65,11 +63,10 @@ impl Mechanical {
             self.segments.get(segment).end
         };
         if follows {
-            let mechanics = Arc::clone(&self.mechanics);
             if let Some(stream) = &mut self.stream {
                 stream.extend(end, limit);
                 if from < end {
-                    collect(stream, &mechanics, lbn.max(from), end, &mut self.runs);
+                    collect(stream, &self.mechanics, lbn.max(from), end, &mut self.runs);
                 }
             }
         } else if from < end || (self.buffer.read_ahead_on_hit && from < limit) {
@@ -81,8 +78,12 @@ impl Mechanical {
             let mut approach = self
                 .mechanics
                 .approach(self.arm, leave_ns, &place, false, 0);
-            let turned_ns = approach.wait_ns;
-            let mut stream = Stream::begin(
+            if from < end && self.buffer.keep_passing && hit == Hit::None {
+                self.keep_passing(segment, lbn, &place, approach.wait_ns);
+            }
+            self.segments.set_content(segment, Content::Reading);
+            // The stream is made where it stays: a copy of it would wait for each of its parts to be stored.
+            let stream = self.stream.insert(Stream::begin(
                 &self.mechanics,
                 segment,
                 from,
@@ -92,19 +93,13 @@ impl Mechanical {
                 &place,
                 leave_ns,
                 &mut approach,
-            );
+            ));
+            stream.least = (end + u64::from(self.buffer.least_read_ahead)).min(stream.limit);
             if from < end {
                 seek_ns = approach.seek_ns;
                 wait_ns = approach.wait_ns;
-                if self.buffer.keep_passing && hit == Hit::None {
-                    self.keep_passing(segment, lbn, &place, turned_ns);
-                }
-                let mechanics = Arc::clone(&self.mechanics);
-                collect(&mut stream, &mechanics, from, end, &mut self.runs);
+                collect(stream, &self.mechanics, from, end, &mut self.runs);
             }
-            stream.least = (end + u64::from(self.buffer.least_read_ahead)).min(stream.limit);
-            self.segments.set_content(segment, Content::Reading);
-            self.stream = Some(stream);
         }
         let sending = HostTransfer {
             blocks,
@@ -156,7 +151,7 @@ impl Mechanical {
     /// Keeps the blocks on the track before the first requested one that pass under the head while it waits.
     pub(super) fn keep_passing(&mut self, segment: usize, lbn: u64, place: &Place, wait_ns: u64) {
         let passed = (wait_ns << 16) / self.mechanics.block_q16(place).max(1);
-        let (first, _) = self.mechanics.geometry.track_bounds(lbn);
+        let first = self.mechanics.geometry.track_start(lbn, place);
         self.segments.get(segment).start = first.max(lbn.saturating_sub(passed)).min(lbn);
     }
 
@@ -251,17 +246,18 @@ impl Mechanical {
 /// Collects the runs that bring blocks `from..end`, and brings the stream to the last of them.
 fn collect(stream: &mut Stream, mechanics: &Mechanics, from: u64, end: u64, runs: &mut Vec<Run>) {
     loop {
-        let run = *stream.run();
-        if run.end() > from && run.first < end {
+        let run = stream.run();
+        let run_end = run.end();
+        if run_end > from && run.first < end {
             let skip = from.saturating_sub(run.first).min(u64::from(run.blocks));
             runs.push(Run {
                 first: run.first + skip,
-                blocks: (run.end().min(end) - run.first - skip) as u32,
+                blocks: (run_end.min(end) - run.first - skip) as u32,
                 start_ns: run.passed_ns(skip),
-                ..run
+                ..*run
             });
         }
-        if run.end() >= end || !stream.step(mechanics) {
+        if run_end >= end || !stream.step(mechanics) {
             return;
         }
     }

@@ -1,41 +1,55 @@
 //! Commands that drives have finished, through their bios up to the load's requests.
 
-use spindle_drive::Completion;
 use spindle_measure::OpKind;
 use spindle_workload::Op;
 
 use super::bio::{Bio, Owner};
 use super::load::{Alarm, Stage};
-use super::queue::{Finished, Queue};
+use super::queue::{Done, Finished, Queue};
 use super::threads::{Postponed, Readings, Ready};
 use super::{Engine, Target};
 use crate::error::SimError;
-use crate::request::BlockRequest;
 
 impl Engine {
-    /// A command is done.
+    /// The first of the finished commands is handled.
     #[inline]
-    pub(super) fn finish(&mut self, queue: usize, completion: &Completion) -> Result<(), SimError> {
+    pub(super) fn finish_first(&mut self) -> Result<(), SimError> {
         let was_in_interrupt = std::mem::replace(&mut self.in_interrupt, true);
-        let outcome = self.finish_command(queue, completion);
+        let outcome = self.finish_command();
         self.in_interrupt = was_in_interrupt;
         outcome
     }
 
     #[inline]
-    fn finish_command(&mut self, queue: usize, completion: &Completion) -> Result<(), SimError> {
-        self.touch(queue);
-        let finished = self.queues[queue]
-            .finish(self.now_ns, completion)
-            .map_err(|error| self.refused(queue, error))?;
-        let Some(finished) = finished else {
+    fn finish_command(&mut self) -> Result<(), SimError> {
+        // It is read where it is: a copy would have to wait for its parts.
+        let Some((queue, completion)) = self.finished.first() else {
             return Ok(());
         };
+        let queue = *queue;
+        let of = &mut self.queues[queue];
+        let mut finished = of.finish(self.now_ns, completion);
+        if of.carries_barrier_out() {
+            match of.next_of_barrier(self.now_ns, finished) {
+                Ok(Some(ended)) => finished = ended,
+                Ok(None) => {
+                    self.finished.drop_first();
+                    self.touch(queue);
+                    return Ok(());
+                }
+                Err(error) => return Err(self.refused(queue, error)),
+            }
+        }
+        if let Some(trace) = &mut self.trace {
+            match finished {
+                Finished::Flush => trace.flush(queue, completion),
+                Finished::Request => trace.request(queue, &of.done, completion),
+            }
+        }
+        self.finished.drop_first();
+        self.touch(queue);
         match finished {
             Finished::Flush => {
-                if let Some(trace) = &mut self.trace {
-                    trace.flush(queue, completion);
-                }
                 // The next flush may begin while these go on.
                 let mut slots = std::mem::take(&mut self.flushed);
                 slots.append(self.queues[queue].flushed());
@@ -49,16 +63,10 @@ impl Engine {
                 self.flushed = slots;
                 Ok(())
             }
-            Finished::Request {
-                first,
-                request,
-                arrived_ns,
-                dispatched_ns,
-                keeps,
-            } => {
-                if let Some(trace) = &mut self.trace {
-                    trace.request(queue, &request, arrived_ns, dispatched_ns, completion);
-                }
+            Finished::Request => {
+                let Done {
+                    first, pool, keeps, ..
+                } = self.queues[queue].done;
                 // The queue runs before the threads that wait for a completion, and they before those that wait for a
                 // request (`blk_mq_free_request`).
                 if self.rules.reading_ns == 0 && self.has_to_dispatch(queue) {
@@ -80,15 +88,15 @@ impl Engine {
                 // The thread that waits for the completion was woken before those that wait for a request.
                 match keeps {
                     true => Ok(()),
-                    false => self.free(queue, &request),
+                    false => self.free(queue, pool as usize),
                 }
             }
         }
     }
 
-    /// A request is free: threads that sleep for one may go on.
+    /// A request of a pool is free: threads that sleep for one may go on.
     #[inline(always)]
-    pub(super) fn free(&mut self, queue: usize, request: &BlockRequest) -> Result<(), SimError> {
+    pub(super) fn free(&mut self, queue: usize, pool: usize) -> Result<(), SimError> {
         match &mut self.io_threads {
             Some(threads) => threads.freed.push_back(queue as u32),
             None if self.rules.reading_ns > 0 && self.rules.kernel.multi_queue() => {
@@ -97,7 +105,7 @@ impl Engine {
             None if !self.queues[queue].is_awaited() => {}
             None => {
                 self.queues[queue]
-                    .freed(self.now_ns, request, &mut self.bios)
+                    .freed(self.now_ns, pool, &mut self.bios)
                     .map_err(|error| self.refused(queue, error))?;
                 return self.go_on_admitted(queue);
             }
@@ -108,9 +116,9 @@ impl Engine {
     /// Requests that have become parts of others are free.
     pub(super) fn free_merged(&mut self) -> Result<(), SimError> {
         while let Some(queue) = self.merged.pop() {
-            while let Some(request) = self.queues[queue as usize].next_merged() {
+            while let Some(pool) = self.queues[queue as usize].next_merged() {
                 self.touch(queue as usize);
-                self.free(queue as usize, &request)?;
+                self.free(queue as usize, pool)?;
             }
         }
         Ok(())
@@ -127,7 +135,7 @@ impl Engine {
             if let (Some(turns), Some(worker)) = (&mut self.turns, worker) {
                 turns.wake(worker as usize);
             }
-            self.ready.push_back(Ready::Sleeper {
+            self.ready.push(Ready::Sleeper {
                 queue: queue as u32,
                 bio,
                 worker,
@@ -465,7 +473,7 @@ impl Engine {
             return self.fill(worker);
         }
         if !std::mem::replace(&mut self.load.workers[worker].is_ready, true) {
-            self.ready.push_back(Ready::Worker(worker as u32));
+            self.ready.push(Ready::Worker(worker as u32));
         }
         Ok(())
     }

@@ -124,7 +124,7 @@ impl Engine {
         self.queues[queue]
             .drive
             .advance(self.now_ns, &mut |completion| {
-                finished.push_back((queue as u32, completion));
+                finished.push((queue, completion));
             });
     }
 

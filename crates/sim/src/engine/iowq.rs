@@ -158,7 +158,7 @@ impl Engine {
         while let Some(next) = self.next_handed_over(worker) {
             match next {
                 HandedOver::Rest(slot) => self.send_rest(slot, false)?,
-                HandedOver::Bio(queue, chain) => self.enqueue(queue as usize, chain, false)?,
+                HandedOver::Bio(queue, chain) => self.enqueue(queue as usize, &chain, false)?,
             }
             self.unplug()?;
         }

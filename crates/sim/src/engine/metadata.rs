@@ -142,9 +142,9 @@ impl Engine {
             fabric.written.swap_remove(at);
         }
         fabric.end_flush(queue);
-        if let Some(request) = self.queues[queue].end_sequence(of.slot()) {
+        if let Some(pool) = self.queues[queue].end_sequence(of.slot()) {
             self.touch(queue);
-            self.free(queue, &request)?;
+            self.free(queue, pool)?;
         }
         match of {
             Metadata::Superblock => self.superblock_is_on_member(),

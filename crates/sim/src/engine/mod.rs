@@ -14,6 +14,7 @@ mod dispatch;
 mod events;
 mod fabric;
 mod fair;
+mod fifo;
 mod files;
 mod flush;
 mod growth;
@@ -56,6 +57,7 @@ use self::events::{Events, NEVER, Silence};
 use self::fabric::Piece;
 pub(crate) use self::fabric::{Fabric, Setup, StripeRules};
 use self::fair::{Fair, Turns};
+use self::fifo::Fifo;
 pub(crate) use self::files::lay_out;
 use self::growth::Growth;
 use self::iowq::IoThreads;
@@ -160,7 +162,7 @@ pub(crate) struct Engine {
     /// Absent without `[files]`.
     journal: Option<Box<Journal>>,
     capacity: u64,
-    finished: VecDeque<(u32, Completion)>,
+    finished: Fifo<(usize, Completion)>,
     /// Queues that received bios and have not been run since.
     touched: Vec<u32>,
     /// Queues in which requests have become parts of others while threads wait for one.
@@ -197,7 +199,7 @@ pub(crate) struct Engine {
     /// Their threads, each as often as it has bios that wait for a request.
     asleep: Vec<u32>,
     /// Workers with free slots that have seen all completions of the moment next.
-    ready: VecDeque<Ready>,
+    ready: Fifo<Ready>,
     /// An interrupt is being dealt with.
     in_interrupt: bool,
     /// `SimOptions::thread_start_ns`, and whether the first thread has begun.
@@ -306,7 +308,7 @@ impl Engine {
             ),
             bios: Slab::with_capacity(256),
             plug: Plug::default(),
-            finished: VecDeque::with_capacity(64),
+            finished: Fifo::with_capacity(64),
             touched: Vec::with_capacity(queues.len()),
             merged: Vec::new(),
             is_touched: vec![false; queues.len()],
@@ -329,7 +331,7 @@ impl Engine {
                 .then(|| IoThreads::new(load.workers.len(), load.slots.len())),
             behind: VecDeque::new(),
             asleep: Vec::new(),
-            ready: VecDeque::new(),
+            ready: Fifo::with_capacity(64),
             in_interrupt: false,
             thread_start_ns: options.thread_start_ns,
             has_begun: false,
@@ -521,12 +523,12 @@ impl Engine {
     /// Handles finished commands. The thread that an interrupt wakes runs before the next one comes (`do_idle`).
     #[inline]
     fn finish_commands(&mut self) -> Result<(), SimError> {
-        while let Some((queue, completion)) = self.finished.pop_front() {
-            self.finish(queue as usize, &completion)?;
-            let is_other = |next: &(u32, Completion)| next.0 != queue;
+        while let Some(&(queue, _)) = self.finished.first() {
+            self.finish_first()?;
+            let is_other = |next: &(usize, Completion)| next.0 != queue;
             if self.rules.reading_ns > 0
                 && !self.ready.is_empty()
-                && self.finished.front().is_some_and(is_other)
+                && self.finished.first().is_some_and(is_other)
             {
                 break;
             }

@@ -154,8 +154,8 @@ pub(crate) struct Queue {
     /// Waiting requests by their end, for back merges.
     ends: Nodes,
     by_end: Sorted,
-    /// Requests that have become parts of others while threads wait for one.
-    merged: Vec<BlockRequest>,
+    /// Pools of requests that have become parts of others while threads wait for one.
+    merged: Vec<usize>,
     /// The waiting request that was extended last, or the first one (`q->last_merge`).
     last_merge: Option<Id>,
     allocated: [u32; 2],
@@ -191,6 +191,8 @@ pub(crate) struct Queue {
     barriers: VecDeque<Barrier>,
     /// The first of them is being carried out.
     ordered: Option<Ordered>,
+    /// The request that was finished last.
+    pub(crate) done: Done,
 }
 
 /// A write between two flushes (REQ_PREFLUSH, REQ_FUA).
@@ -200,7 +202,6 @@ struct Sequence {
     pool: usize,
     /// The bit of its request in the map.
     tag: u32,
-    request: BlockRequest,
     /// Slot of those who wait for its end.
     slot: u32,
     is_written: bool,
@@ -220,17 +221,24 @@ enum Ordered {
     FlushAfter(Finished),
 }
 
+/// A block request that the drive has finished.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Done {
+    /// The first of its bios, and its pool.
+    pub(crate) first: u32,
+    pub(crate) pool: u32,
+    /// It has its place until the flush after it is done.
+    pub(crate) keeps: bool,
+    pub(crate) request: BlockRequest,
+    pub(crate) arrived_ns: u64,
+    pub(crate) dispatched_ns: u64,
+}
+
 /// A command that the drive has finished.
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Finished {
-    /// A block request: its bios, the first of a list, and its state.
-    Request {
-        first: u32,
-        request: BlockRequest,
-        arrived_ns: u64,
-        dispatched_ns: u64,
-        /// It has its place until the flush after it is done.
-        keeps: bool,
-    },
+    /// The block request `Queue::done`.
+    Request,
     /// A flush; `Queue::flushed` has those who wait for it.
     Flush,
 }
@@ -284,6 +292,14 @@ impl Queue {
             ticks: Ticks::default(),
             barriers: VecDeque::new(),
             ordered: None,
+            done: Done {
+                first: Queue::END,
+                pool: 0,
+                keeps: false,
+                request: BlockRequest::read(0, 0, 0),
+                arrived_ns: 0,
+                dispatched_ns: 0,
+            },
             limits,
             drive,
         }
@@ -351,7 +367,7 @@ impl Queue {
 
     /// True if a bio that is to go under a plug has become part of a waiting request (`blk_mq_sched_bio_merge`).
     #[inline]
-    pub(crate) fn merges_bio(&mut self, now_ns: u64, chain: Chain, bios: &mut Slab<Bio>) -> bool {
+    pub(crate) fn merges_bio(&mut self, now_ns: u64, chain: &Chain, bios: &mut Slab<Bio>) -> bool {
         self.limits.multi_queue
             && self.merges
             && self.elevator.waiting() > 0
@@ -362,14 +378,14 @@ impl Queue {
     /// True if a request has become part of one that waits, when it is inserted: only at its end
     /// (`elv_attempt_insert_merge`). Before blk-mq plugs are not modelled: it is a bio.
     #[inline(always)]
-    fn merges_request(&mut self, now_ns: u64, chain: Chain, bios: &mut Slab<Bio>) -> bool {
+    fn merges_request(&mut self, now_ns: u64, chain: &Chain, bios: &mut Slab<Bio>) -> bool {
         self.merges
             && self.elevator.waiting() > 0
             && !chain.request.stays_alone()
             && self.merges_there(now_ns, chain, bios)
     }
 
-    fn merges_there(&mut self, now_ns: u64, chain: Chain, bios: &mut Slab<Bio>) -> bool {
+    fn merges_there(&mut self, now_ns: u64, chain: &Chain, bios: &mut Slab<Bio>) -> bool {
         match self.limits.multi_queue {
             true => self.elevator.merges_inserted() && self.append_request(now_ns, chain, bios),
             false => self.merge(now_ns, chain, bios),
@@ -379,13 +395,13 @@ impl Queue {
     /// True if a bio may have a request, as far as the throttle of write-back goes (`rq_qos_throttle`). Otherwise it
     /// waits, and its thread sleeps.
     #[inline]
-    pub(crate) fn throttle_takes(&mut self, now_ns: u64, chain: Chain) -> bool {
+    pub(crate) fn throttle_takes(&mut self, now_ns: u64, chain: &Chain) -> bool {
         let Some(throttle) = &mut self.throttle else {
             return true;
         };
         if !chain.request.write {
             throttle.read_comes(now_ns);
-        } else if chain.request.origin != Origin::Direct && !throttle.takes(now_ns, chain) {
+        } else if chain.request.origin != Origin::Direct && !throttle.takes(now_ns, *chain) {
             self.figures.request_waits += 1;
             return false;
         }
@@ -394,11 +410,11 @@ impl Queue {
 
     /// Takes bios: they become part of a waiting request, or one of their own, or wait for a free request. True if they
     /// wait. `plugged`: they are a request from a plug.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn add(
         &mut self,
         now_ns: u64,
-        chain: Chain,
+        chain: &Chain,
         plugged: bool,
         bios: &mut Slab<Bio>,
     ) -> Result<bool, SubmitError> {
@@ -432,9 +448,9 @@ impl Queue {
         let Some(tag) = tag else {
             self.figures.request_waits += 1;
             if self.limits.multi_queue {
-                self.waiters.push(chain, share);
+                self.waiters.push(*chain, share);
             } else {
-                self.waiting[pool].push_back(chain);
+                self.waiting[pool].push_back(*chain);
             }
             return Ok(true);
         };
@@ -531,13 +547,13 @@ impl Queue {
     fn admit(
         &mut self,
         now_ns: u64,
-        chain: Chain,
+        chain: &Chain,
         pool: usize,
         tag: u32,
         together: bool,
     ) -> Result<(), SubmitError> {
         let request = chain.request;
-        let id = self.allocate(now_ns, &chain, pool, tag);
+        let id = self.allocate(now_ns, chain, pool, tag);
         if self.passes && !together && self.elevator.waiting() == 0 && self.may_submit() {
             return self.submit(now_ns, id);
         }
@@ -551,7 +567,7 @@ impl Queue {
 
     /// `elv_merge`: at the end of a waiting request, or before the begin of one; the one that was extended last is the first to
     /// be tried. One that has no room is the end of the search.
-    fn merge(&mut self, now_ns: u64, chain: Chain, bios: &mut Slab<Bio>) -> bool {
+    fn merge(&mut self, now_ns: u64, chain: &Chain, bios: &mut Slab<Bio>) -> bool {
         let bio = &chain.request;
         if let Some(id) = self.last_merge
             && self.allows(now_ns, id, bio, false)
@@ -583,7 +599,7 @@ impl Queue {
     }
 
     /// A bio goes to the end of a waiting request, if there is room; the request may become one with the next.
-    fn extend_back(&mut self, now_ns: u64, id: Id, chain: Chain, bios: &mut Slab<Bio>) -> bool {
+    fn extend_back(&mut self, now_ns: u64, id: Id, chain: &Chain, bios: &mut Slab<Bio>) -> bool {
         if !self.append(id, chain, bios) {
             return false;
         }
@@ -594,7 +610,7 @@ impl Queue {
     }
 
     /// A bio goes before the begin of a waiting request, if there is room; the request may become one with that before it.
-    fn extend_front(&mut self, now_ns: u64, id: Id, chain: Chain, bios: &mut Slab<Bio>) -> bool {
+    fn extend_front(&mut self, now_ns: u64, id: Id, chain: &Chain, bios: &mut Slab<Bio>) -> bool {
         let bio = &chain.request;
         if !self.has_room(id, bio) {
             return false;
@@ -615,7 +631,7 @@ impl Queue {
 
     /// A request that is inserted becomes a part of the one before it (`elv_attempt_insert_merge`), and they of the one before
     /// them.
-    fn append_request(&mut self, now_ns: u64, chain: Chain, bios: &mut Slab<Bio>) -> bool {
+    fn append_request(&mut self, now_ns: u64, chain: &Chain, bios: &mut Slab<Bio>) -> bool {
         let bio = &chain.request;
         let last = self.last_merge;
         let last = last.filter(|id| self.requests.get(*id).end() == bio.lbn);
@@ -643,7 +659,7 @@ impl Queue {
     }
 
     /// Puts a bio or its request to the end of a waiting request; false: there is no room.
-    fn append(&mut self, id: Id, chain: Chain, bios: &mut Slab<Bio>) -> bool {
+    fn append(&mut self, id: Id, chain: &Chain, bios: &mut Slab<Bio>) -> bool {
         let bio = &chain.request;
         if !self.has_room(id, bio) {
             return false;
@@ -724,17 +740,18 @@ impl Queue {
 
     /// A request that has become a part of another one is free for those who wait.
     fn free_again(&mut self, request: &BlockRequest) {
+        let pool = self.pool(request);
         let is_waited_for = match self.limits.multi_queue {
             true => self.waiters.count > 0,
-            false => !self.waiting[self.pool(request)].is_empty(),
+            false => !self.waiting[pool].is_empty(),
         };
         if is_waited_for {
-            self.merged.push(*request);
+            self.merged.push(pool);
         }
     }
 
-    /// Such a request, if threads wait.
-    pub(crate) fn next_merged(&mut self) -> Option<BlockRequest> {
+    /// The pool of such a request, if threads wait.
+    pub(crate) fn next_merged(&mut self) -> Option<usize> {
         self.merged.pop()
     }
 
@@ -802,7 +819,6 @@ impl Queue {
             id,
             pool,
             tag,
-            request,
             slot,
             is_written: false,
         });
@@ -821,14 +837,12 @@ impl Queue {
     }
 
     /// The second flush of a slot's sequence is done; what is free again.
-    pub(crate) fn end_sequence(&mut self, slot: u32) -> Option<BlockRequest> {
+    pub(crate) fn end_sequence(&mut self, slot: u32) -> Option<usize> {
         let at = self.sequences.iter().position(|of| of.slot == slot)?;
-        let Sequence {
-            pool, tag, request, ..
-        } = self.sequences.swap_remove(at);
+        let Sequence { pool, tag, .. } = self.sequences.swap_remove(at);
         self.allocated[pool] -= 1;
         self.return_tag(tag);
-        Some(request)
+        Some(pool)
     }
 
     /// Takes a write that is a barrier. It has a request at once: the log of a file system is short of none.
@@ -880,13 +894,21 @@ impl Queue {
         self.drive.submit(now_ns, Command::flush(FLUSH))
     }
 
+    /// True if what it has finished is a step of a barrier.
+    #[inline]
+    pub(crate) fn carries_barrier_out(&self) -> bool {
+        self.ordered.is_some()
+    }
+
     /// A step of the barrier is done; `None`: another follows.
-    fn next_of_barrier(
+    pub(crate) fn next_of_barrier(
         &mut self,
         now_ns: u64,
-        step: Ordered,
         finished: Finished,
     ) -> Result<Option<Finished>, SubmitError> {
+        let Some(step) = self.ordered.take() else {
+            return Ok(Some(finished));
+        };
         match step {
             Ordered::FlushBefore => {
                 self.write_barrier(now_ns)?;
@@ -1009,22 +1031,9 @@ impl Queue {
         &mut self.flushes_running
     }
 
-    /// Records the finished command; its place is free again. `None`: a step of a barrier, which goes on.
+    /// Records the finished command; its place is free again. It may be a step of a barrier.
     #[inline]
-    pub(crate) fn finish(
-        &mut self,
-        now_ns: u64,
-        completion: &Completion,
-    ) -> Result<Option<Finished>, SubmitError> {
-        let finished = self.record(now_ns, completion);
-        match self.ordered.take() {
-            Some(step) => self.next_of_barrier(now_ns, step, finished),
-            None => Ok(Some(finished)),
-        }
-    }
-
-    #[inline]
-    fn record(&mut self, now_ns: u64, completion: &Completion) -> Finished {
+    pub(crate) fn finish(&mut self, now_ns: u64, completion: &Completion) -> Finished {
         self.at_drive -= 1;
         if self.at_drive == 0 {
             self.figures.busy_ns += now_ns - self.busy_since_ns;
@@ -1060,6 +1069,7 @@ impl Queue {
         self.requests.remove(id);
         // Its number may be another request's afterwards.
         let is_it = |of: &&mut Sequence| of.id == id && !of.is_written;
+        let pool = self.pool(&request);
         let sequence = self.sequences.iter_mut().find(is_it);
         let keeps = sequence.is_some();
         if let Some(of) = sequence {
@@ -1067,16 +1077,18 @@ impl Queue {
             self.flushes_waiting.push(of.slot);
             self.is_due = true;
         } else {
-            self.allocated[self.pool(&request)] -= 1;
+            self.allocated[pool] -= 1;
             self.return_tag(beside.tag);
         }
-        Finished::Request {
+        self.done = Done {
             first: beside.first,
+            pool: pool as u32,
+            keeps,
             request,
             arrived_ns: beside.arrived_ns,
             dispatched_ns: beside.dispatched_ns,
-            keeps,
-        }
+        };
+        Finished::Request
     }
 
     /// True if bios wait for a request.
@@ -1085,17 +1097,16 @@ impl Queue {
         self.waiters.count > 0 || self.waiting.iter().any(|of| !of.is_empty())
     }
 
-    /// A request of this kind is free again: bios that wait for one may get it.
+    /// A request of a pool is free again: bios that wait for one may get it.
     pub(crate) fn freed(
         &mut self,
         now_ns: u64,
-        request: &BlockRequest,
+        pool: usize,
         bios: &mut Slab<Bio>,
     ) -> Result<(), SubmitError> {
         if self.limits.multi_queue {
             return self.wake_batch(now_ns, bios);
         }
-        let pool = self.pool(request);
         while self.allocated[pool] < self.limits.requests
             && let Some(chain) = self.waiting[pool].pop_front()
         {
@@ -1282,13 +1293,13 @@ impl Queue {
         bios: &mut Slab<Bio>,
     ) -> Result<(), SubmitError> {
         self.admitted.push(chain);
-        if self.merges_request(now_ns, chain, bios) {
+        if self.merges_request(now_ns, &chain, bios) {
             self.return_tag(tag);
             self.free_again(&chain.request);
             self.throttled_merged(&chain.request);
             return Ok(());
         }
-        self.admit(now_ns, chain, pool, tag, false)
+        self.admit(now_ns, &chain, pool, tag, false)
     }
 
     /// A thread of the load has ended.

@@ -44,13 +44,13 @@ impl Engine {
         let most = self.longest(queue, manner.discard, manner.fua);
         let (mut at, end, mut bios) = (lbn, lbn + blocks, 0);
         while at < end {
-            let blocks = u64::from(most).min(end - at) as u32;
-            let mut bio = Bio::new(owner, issuer, at, blocks, manner);
+            let mut blocks = u64::from(most).min(end - at) as u32;
             let is_of_rows = matches!(owner, Owner::Rows(_));
             if is_of_rows && plugged && blocks > ROW_BLOCKS {
-                bio.request.blocks = self.part_of_batch(queue, &bio.request, most);
+                let batch = Bio::new(owner, issuer, at, blocks, manner).request;
+                blocks = self.part_of_batch(queue, batch, most);
             }
-            let blocks = bio.request.blocks;
+            let bio = Bio::new(owner, issuer, at, blocks, manner);
             let id = self.bios.add(bio);
             let chain = Chain {
                 is_batch: is_of_rows && blocks > ROW_BLOCKS,
@@ -86,15 +86,15 @@ impl Engine {
             } else if plugged {
                 self.send_plugged(queue, chain)?;
             } else {
-                self.enqueue(queue, chain, false)?;
+                self.enqueue(queue, &chain, false)?;
             }
         }
         Ok(bios)
     }
 
     /// Blocks of a batch of rows that go on together: the newest request under the plug may have room for some of them.
-    fn part_of_batch(&self, queue: usize, batch: &BlockRequest, most: u32) -> u32 {
-        let chain = Chain::of(NONE, *batch);
+    fn part_of_batch(&self, queue: usize, batch: BlockRequest, most: u32) -> u32 {
+        let chain = Chain::of(NONE, batch);
         let room = self.plug.room_behind(queue as u32, &chain, most);
         let whole_rows = room.map(|blocks| blocks - blocks % ROW_BLOCKS);
         let some = whole_rows.filter(|blocks| (1..batch.blocks).contains(blocks));
@@ -174,7 +174,7 @@ impl Engine {
     fn send_plugged(&mut self, queue: usize, chain: Chain) -> Result<(), SimError> {
         let most = self.longest(queue, chain.request.discard, chain.request.fua);
         if self.plug.merge(queue as u32, chain, most, &mut self.bios)
-            || self.queues[queue].merges_bio(self.now_ns, chain, &mut self.bios)
+            || self.queues[queue].merges_bio(self.now_ns, &chain, &mut self.bios)
         {
             return Ok(());
         }
@@ -184,9 +184,9 @@ impl Engine {
         if self.holds_up(&chain) && !self.queues[queue].has_free(self.plug.count(queue as u32)) {
             // It sleeps for a request, and a thread that sleeps leaves nothing in its plug.
             self.empty_plug()?;
-            return self.enqueue(queue, chain, false);
+            return self.enqueue(queue, &chain, false);
         }
-        if self.queues[queue].throttle_takes(self.now_ns, chain) {
+        if self.queues[queue].throttle_takes(self.now_ns, &chain) {
             return self.add_to_plug(queue, chain);
         }
         // A thread that sleeps leaves nothing in its plug (`io_schedule`).
@@ -223,7 +223,7 @@ impl Engine {
                 turns.wake(of as usize);
                 self.let_in.push((queue as u32, chain));
                 let bio = chain.first;
-                self.ready.push_back(Ready::LetIn { bio, worker });
+                self.ready.push(Ready::LetIn { bio, worker });
             }
             _ => self.postponed.push_back(Postponed::LetIn(queue, chain)),
         }
@@ -234,7 +234,7 @@ impl Engine {
     pub(super) fn let_in(&mut self, queue: usize, chain: Chain) -> Result<(), SimError> {
         let slot = self.issuing_slot(chain.first);
         match slot.is_some_and(|slot| self.has_no_plug(slot)) {
-            true => self.enqueue(queue, chain, true)?,
+            true => self.enqueue(queue, &chain, true)?,
             false => self.add_to_plug(queue, chain)?,
         }
         self.send_behind(&chain)?;
@@ -256,7 +256,7 @@ impl Engine {
     pub(super) fn enqueue(
         &mut self,
         queue: usize,
-        chain: Chain,
+        chain: &Chain,
         plugged: bool,
     ) -> Result<(), SimError> {
         if !plugged && self.queues[queue].merges_bio(self.now_ns, chain, &mut self.bios) {
@@ -265,7 +265,7 @@ impl Engine {
             }
             return Ok(());
         }
-        if !plugged && self.is_left_to_md(queue, &chain) {
+        if !plugged && self.is_left_to_md(queue, chain) {
             return Ok(());
         }
         if !plugged && self.queues[queue].has_free(0) {
@@ -280,7 +280,7 @@ impl Engine {
             .map_err(|error| self.refused(queue, error))?;
         self.sleeps |= waits;
         if waits {
-            self.fall_asleep(queue, &chain);
+            self.fall_asleep(queue, chain);
         }
         if self.rules.reading_ns > 0 && self.is_touched[queue] {
             // The queues run in the order in which the plug is emptied.
@@ -312,7 +312,7 @@ impl Engine {
         {
             match of.plugged {
                 true => self.send_plugged(of.queue as usize, of.chain)?,
-                false => self.enqueue(of.queue as usize, of.chain, false)?,
+                false => self.enqueue(of.queue as usize, &of.chain, false)?,
             }
         }
         Ok(())
@@ -424,7 +424,7 @@ impl Engine {
                 .plug
                 .take(|queue| reverses && !self.queues[queue as usize].has_elevator())
             {
-                self.enqueue(queue as usize, chain, true)?;
+                self.enqueue(queue as usize, &chain, true)?;
             }
         }
         Ok(())

@@ -325,14 +325,16 @@ impl Engine {
     #[inline]
     fn next_ready(&mut self) -> Option<Ready> {
         let Some(turns) = &mut self.turns else {
-            return self.ready.pop_front();
+            let first = self.ready.first().copied();
+            self.ready.drop_first();
+            return first;
         };
         let had_ns = |ready: &Ready| {
             let worker = ready.worker();
             worker.map_or(i64::MIN, |worker| turns.had_ns(worker as usize))
         };
         let at = (0..self.ready.len()).min_by_key(|at| had_ns(&self.ready[*at]))?;
-        let ready = self.ready.remove(at)?;
+        let ready = self.ready.remove(at);
         if let Some(worker) = ready.worker() {
             turns.begin(worker as usize);
         }
@@ -348,7 +350,7 @@ impl Engine {
             let of = &mut self.load.workers[worker];
             of.gave_way = true;
             if !std::mem::replace(&mut of.is_ready, true) {
-                self.ready.push_back(Ready::Worker(worker as u32));
+                self.ready.push(Ready::Worker(worker as u32));
             }
         }
         gives_way
@@ -383,8 +385,8 @@ impl Engine {
             self.note_events(self.touched[at] as usize);
         }
         self.in_interrupt = true;
-        while let Some((queue, completion)) = self.finished.pop_front() {
-            self.finish(queue as usize, &completion)?;
+        while !self.finished.is_empty() {
+            self.finish_first()?;
         }
         loop {
             let (at_ns, source) = self.events.first();
@@ -395,8 +397,8 @@ impl Engine {
             self.advance(source);
             self.touch(source);
             self.note_events(source);
-            while let Some((queue, completion)) = self.finished.pop_front() {
-                self.finish(queue as usize, &completion)?;
+            while !self.finished.is_empty() {
+                self.finish_first()?;
             }
         }
         self.in_interrupt = false;
@@ -414,7 +416,7 @@ impl Engine {
     /// A thread is to run when the processor is free.
     pub(super) fn make_ready(&mut self, worker: usize) {
         if !std::mem::replace(&mut self.load.workers[worker].is_ready, true) {
-            self.ready.push_back(Ready::Worker(worker as u32));
+            self.ready.push(Ready::Worker(worker as u32));
             if let Some(turns) = &mut self.turns {
                 turns.wake(worker);
             }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use spindle_drive::{Completion, Op, ServedFrom};
 
-use crate::request::BlockRequest;
+use super::queue::Done;
 
 /// First line of a trace. Times in ns.
 const HEADER: &str = "finish_ns,drive,op,lbn,blocks,thread,arrive_ns,host_queue_ns,drive_queue_ns,queue_ns,overhead_ns,seek_ns,rotation_ns,transfer_ns,total_ns,served_from";
@@ -29,14 +29,13 @@ impl Trace {
     }
 
     /// A read or write; its times add up to the last one exactly.
-    pub(crate) fn request(
-        &mut self,
-        drive: usize,
-        request: &BlockRequest,
-        arrived_ns: u64,
-        dispatched_ns: u64,
-        completion: &Completion,
-    ) {
+    pub(crate) fn request(&mut self, drive: usize, done: &Done, completion: &Completion) {
+        let Done {
+            request,
+            arrived_ns,
+            dispatched_ns,
+            ..
+        } = *done;
         let thread = request.context.to_string();
         self.line(
             drive,
