@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from .errors import LabError, LabMissing
@@ -65,6 +65,19 @@ def require(wanted: Mapping[str, str]) -> None:
         raise LabMissing(
             f"packages are missing; `apt-get install {' '.join(sorted(packages))}` installs them (as root)"
         )
+
+
+_PAGE = 4096
+
+
+def sizes(names: Iterable[str]) -> dict[Path, int]:
+    """Return programs of this system, and the libraries that they load -> bytes of memory that each takes in the lab.
+
+    Those are whole pages. Programs that are missing are left out.
+    """
+    found = [path for path in map(find, names) if path is not None]
+    parts = {part for program in found for part in (program, *libraries(program))}
+    return {part: -(-part.stat().st_size // _PAGE) * _PAGE for part in parts}
 
 
 _LIBRARY = re.compile(r"(?:=> )?(/\S+) \(0x")

@@ -11,6 +11,7 @@ from functools import cache
 from msgspec import Struct
 
 from spindle.base.errors import NotModelled
+from spindle.lab import programs
 from spindle.validation.kernel.cases import APPENDED_BYTES, NOMINAL_BYTES, Case, Load
 
 DRIVES = ("vda", "vdb", "vdc", "vdd")
@@ -18,6 +19,8 @@ MARKER = "vde"
 """A small drive behind the four: reads of its sectors 0 and 1 are the begin and the end of the measurement."""
 _FIGURES, _ERRORS = "/run/figures", "/run/errors"
 """Files in the lab with the output of the measured command; one more for each load of several."""
+_NEEDED = ("busybox", "mdadm", "mkfs.xfs", "mke2fs")
+"""Programs of the lab that cases run."""
 _ID = "11111111-2222-3333-4444-555555555555"
 _ARRAY_ID = "11111111:22222222:33333333:44444444"
 _MD = "/sys/block/md0/md"
@@ -87,9 +90,18 @@ service = '1us'
 
 
 def memory_mib(case: Case) -> int:
-    """Return the memory of a case."""
+    """Return the memory of a case, and as much as programs of the lab take that the measured one did not have: how much
+    is free decides when a writer is throttled.
+    """
     number, unit = int(case.memory[:-1]), case.memory[-1]
-    return number * {"M": 1, "G": 1024}[unit]
+    return number * {"M": 1, "G": 1024}[unit] + _others_mib()
+
+
+@cache
+def _others_mib() -> int:
+    needed = programs.sizes(_NEEDED)
+    others = {path: size for path, size in programs.sizes(programs.IN_THE_LAB).items() if path not in needed}
+    return round(sum(others.values()) / 2**20)
 
 
 def script(case: Case) -> str:
