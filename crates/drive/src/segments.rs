@@ -19,16 +19,21 @@ pub(crate) enum Content {
 /// One segment: the blocks from `start` up to but not including `end`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Segment {
-    pub(crate) start: u64,
-    pub(crate) end: u64,
+    start: u64,
+    end: u64,
     content: Content,
     /// Its last command was a write.
-    pub(crate) written: bool,
-    /// Rises with use.
-    stamp: u64,
-    /// Its rank for a read whose first block no segment has: by this alone most reads choose.
-    rank: u64,
+    written: bool,
+    /// The segments used just before it and just after it; `NONE` at the ends.
+    older: u16,
+    newer: u16,
 }
+
+/// No segment.
+const NONE: u16 = u16::MAX;
+
+/// Most segments of a buffer.
+pub(crate) const MOST: u32 = 1024;
 
 impl Segment {
     /// Its value for a read whose first block it does not have.
@@ -40,26 +45,47 @@ impl Segment {
             Content::Writing => 0,
         }
     }
+}
 
-    /// False if it does not have a block. A range that ends before it begins counts as having it: the longer way decides.
+/// Where segments lie, so coarsely that a processor compares several of them at once: the number of blocks is divided by a power
+/// of two.
+#[derive(Debug, Clone)]
+struct Spans {
+    shift: u32,
+    firsts: Vec<u32>,
+    /// 0 for a segment without a block.
+    lengths: Vec<u32>,
+}
+
+impl Spans {
+    fn new(segments: usize, blocks: u64) -> Spans {
+        Spans {
+            shift: (u64::BITS - blocks.leading_zeros()).saturating_sub(u32::BITS - 1),
+            firsts: vec![0; segments],
+            lengths: vec![0; segments],
+        }
+    }
+
+    #[inline]
+    fn set(&mut self, index: usize, start: u64, end: u64) {
+        let first = (start >> self.shift) as u32;
+        self.firsts[index] = first;
+        self.lengths[index] = match start < end {
+            true => ((end - 1) >> self.shift) as u32 - first + 1,
+            false => 0,
+        };
+    }
+
+    /// False if no segment has a block.
     #[inline]
     fn may_have(&self, lbn: u64) -> bool {
-        lbn.wrapping_sub(self.start) < self.end.wrapping_sub(self.start)
+        let at = (lbn >> self.shift) as u32;
+        let mut found = 0;
+        for (first, length) in self.firsts.iter().zip(&self.lengths) {
+            found |= u32::from(at.wrapping_sub(*first) < *length);
+        }
+        found != 0
     }
-
-    fn set_rank(&mut self, index: usize) {
-        self.rank = ranked(self.value_without(), self.stamp, index);
-    }
-}
-
-/// One number, so that the choice among many segments is a maximum: the value, then the age, then which it is.
-fn ranked(value: u64, stamp: u64, index: usize) -> u64 {
-    value << VALUE_SHIFT | (STAMP_MASK - stamp) << INDEX_BITS | index as u64
-}
-
-/// The segment of the highest rank; `None` if its value is 0.
-fn taken(rank: u64) -> Option<usize> {
-    (rank >> VALUE_SHIFT > 0).then_some((rank & u64::from(MOST - 1)) as usize)
 }
 
 /// True if a block is no farther behind the end of a segment than read-ahead may be from it.
@@ -78,21 +104,17 @@ pub(crate) enum Hit {
     None,
 }
 
-/// Bits of an index, and of a stamp: more than the commands of any run.
-const INDEX_BITS: u32 = 10;
-const STAMP_BITS: u32 = 50;
-const STAMP_MASK: u64 = (1 << STAMP_BITS) - 1;
-const VALUE_SHIFT: u32 = INDEX_BITS + STAMP_BITS;
-
-/// Most segments of a buffer.
-pub(crate) const MOST: u32 = 1 << INDEX_BITS;
-
 /// The buffer.
 #[derive(Debug, Clone)]
 pub(crate) struct Segments {
     segments: Vec<Segment>,
+    spans: Spans,
+    /// The one that was used longest ago, and the last one used.
+    oldest: u16,
+    newest: u16,
+    /// So many are empty.
+    empty: u32,
     size: u64,
-    stamp: u64,
     caching: bool,
     hits_on_written: bool,
     /// How far ahead of read-ahead a read may begin to count as found; `None` for not at all.
@@ -100,68 +122,105 @@ pub(crate) struct Segments {
 }
 
 impl Segments {
-    pub(crate) fn new(buffer: &crate::params::Buffer) -> Self {
-        let empty = Segment {
+    /// For a drive of so many blocks.
+    pub(crate) fn new(buffer: &crate::params::Buffer, blocks: u64) -> Self {
+        let count = buffer.segments.clamp(1, MOST) as u16;
+        let ahead = buffer.almost_hits.then_some(u64::from(buffer.forward_gap));
+        let segments = (0..count).map(|index| Segment {
             start: 0,
             end: 0,
             content: Content::Empty,
             written: false,
-            stamp: 0,
-            rank: 0,
-        };
-        let count = buffer.segments.max(1);
-        let ahead = buffer.almost_hits.then_some(u64::from(buffer.forward_gap));
-        let segments: Vec<_> = (0..count)
-            .map(|index| {
-                let mut segment = Segment {
-                    stamp: u64::from(index),
-                    ..empty
-                };
-                segment.set_rank(index as usize);
-                segment
-            })
-            .collect();
+            older: index.checked_sub(1).unwrap_or(NONE),
+            newer: if index + 1 < count { index + 1 } else { NONE },
+        });
         Self {
-            segments,
+            segments: segments.collect(),
+            spans: Spans::new(usize::from(count), blocks),
+            oldest: 0,
+            newest: count - 1,
+            empty: u32::from(count),
             size: u64::from(buffer.segment_blocks.max(1)),
-            stamp: u64::from(count),
             caching: buffer.caching,
             hits_on_written: buffer.hits_on_written,
             ahead,
         }
     }
 
-    pub(crate) fn get(&mut self, index: usize) -> &mut Segment {
-        &mut self.segments[index]
-    }
-
     /// First block of a segment.
+    #[inline]
     pub(crate) fn start(&self, index: usize) -> u64 {
         self.segments[index].start
     }
 
+    /// The block after the last of a segment.
+    #[inline]
+    pub(crate) fn end(&self, index: usize) -> u64 {
+        self.segments[index].end
+    }
+
+    /// The segment has these blocks.
+    #[inline]
+    pub(crate) fn set(&mut self, index: usize, start: u64, end: u64) {
+        (self.segments[index].start, self.segments[index].end) = (start, end);
+        self.spans.set(index, start, end);
+    }
+
     /// Brings the segment's end to `end` and lets the oldest blocks go if it overflows.
+    #[inline]
     pub(crate) fn fill(&mut self, index: usize, end: u64) {
-        let size = self.size;
-        let segment = &mut self.segments[index];
-        segment.end = end;
-        segment.start = segment.start.max(end.saturating_sub(size));
+        let start = self.start(index).max(end.saturating_sub(self.size));
+        self.set(index, start, end);
+    }
+
+    /// True if the last command of the segment was a write.
+    pub(crate) fn is_written(&self, index: usize) -> bool {
+        self.segments[index].written
+    }
+
+    /// The last command of the segment is a write, or not.
+    #[inline]
+    pub(crate) fn set_written(&mut self, index: usize, written: bool) {
+        self.segments[index].written = written;
     }
 
     /// True if the segment was the last one used.
     pub(crate) fn is_newest(&self, index: usize) -> bool {
-        self.segments[index].stamp + 1 == self.stamp
+        index == usize::from(self.newest)
     }
 
+    /// The segment is the last one used.
+    #[inline]
     pub(crate) fn touch(&mut self, index: usize) {
-        self.segments[index].stamp = self.stamp;
-        self.stamp += 1;
-        self.segments[index].set_rank(index);
+        if self.is_newest(index) {
+            return;
+        }
+        let Segment { older, newer, .. } = self.segments[index];
+        match older {
+            NONE => self.oldest = newer,
+            older => self.segments[usize::from(older)].newer = newer,
+        }
+        self.segments[usize::from(newer)].older = older;
+        self.segments[usize::from(self.newest)].newer = index as u16;
+        (self.segments[index].older, self.segments[index].newer) = (self.newest, NONE);
+        self.newest = index as u16;
+    }
+
+    /// All segments, the one that was used longest ago first.
+    fn by_age(&self) -> impl Iterator<Item = (usize, &Segment)> {
+        let mut at = self.oldest;
+        std::iter::from_fn(move || {
+            let index = usize::from(at);
+            let segment = self.segments.get(index)?;
+            at = segment.newer;
+            Some((index, segment))
+        })
     }
 
     pub(crate) fn set_content(&mut self, index: usize, content: Content) {
-        self.segments[index].content = content;
-        self.segments[index].set_rank(index);
+        let before = std::mem::replace(&mut self.segments[index].content, content);
+        self.empty += u32::from(content == Content::Empty);
+        self.empty -= u32::from(before == Content::Empty);
     }
 
     /// The segment for a read of `blocks` blocks from `lbn` on. `reading`: the segment into which read-ahead goes, the only one
@@ -173,22 +232,31 @@ impl Segments {
         blocks: u64,
         reading: Option<(usize, u64)>,
     ) -> Option<(usize, Hit)> {
-        let (mut found, mut best) = (false, 0);
-        for segment in &self.segments {
-            found |= segment.may_have(lbn);
-            best = best.max(segment.rank);
-        }
-        if found || self.is_near(lbn, reading) {
+        if self.spans.may_have(lbn) || self.is_near(lbn, reading) {
             let upcoming = reading.map_or(0, |(_, upcoming)| upcoming);
             return self.for_read_there(lbn, blocks, upcoming);
         }
-        taken(best).map(|index| (index, Hit::None))
+        self.for_others().map(|index| (index, Hit::None))
+    }
+
+    /// The segment for a read whose first block none has: as `value_without` has it, the one that was used longest ago.
+    #[inline]
+    fn for_others(&self) -> Option<usize> {
+        let oldest = |content| {
+            let mut all = self.by_age();
+            all.find(|(_, segment)| segment.content == content)
+        };
+        let found = match self.empty {
+            0 => oldest(Content::Clean).or_else(|| oldest(Content::Reading)),
+            _ => oldest(Content::Empty),
+        };
+        found.map(|(index, _)| index)
     }
 
     /// The segment that has all blocks of a read, if that is the one for it.
     #[inline]
     pub(crate) fn with_all(&self, lbn: u64, blocks: u64) -> Option<usize> {
-        if !self.segments.iter().any(|one| one.may_have(lbn)) {
+        if !self.spans.may_have(lbn) {
             return None;
         }
         match self.for_read_there(lbn, blocks, 0) {
@@ -216,15 +284,14 @@ impl Segments {
 
     /// The same where a segment may have the first block, or come to it.
     fn for_read_there(&self, lbn: u64, blocks: u64, upcoming: u64) -> Option<(usize, Hit)> {
-        let mut best = (0, Hit::None);
-        for (index, segment) in self.segments.iter().enumerate() {
+        let (mut most, mut best) = (0, None);
+        for (index, segment) in self.by_age() {
             let (value, hit) = self.value_of(segment, lbn, blocks, upcoming);
-            let rank = ranked(value, segment.stamp, index);
-            if rank > best.0 {
-                best = (rank, hit);
+            if value > most {
+                (most, best) = (value, Some((index, hit)));
             }
         }
-        taken(best.0).map(|index| (index, best.1))
+        best
     }
 
     /// The value of a segment for a read; 0: it must not be taken.
@@ -253,22 +320,17 @@ impl Segments {
 
     /// The segment for a write.
     pub(crate) fn for_write(&self, lbn: u64, blocks: u64) -> Option<usize> {
-        let mut best: Option<(i32, u64, usize)> = None;
-        for (index, segment) in self.segments.iter().enumerate() {
+        let (mut most, mut best) = (0, None);
+        for (index, segment) in self.by_age() {
             let value = match segment.content {
                 Content::Clean if lbn < segment.end && segment.start < lbn + blocks => 4,
-                Content::Empty => 3,
-                Content::Clean => 2,
-                Content::Reading => 1,
-                Content::Writing => continue,
+                _ => segment.value_without(),
             };
-            if best.is_none_or(|(most, oldest, _)| {
-                value > most || (value == most && segment.stamp < oldest)
-            }) {
-                best = Some((value, segment.stamp, index));
+            if value > most {
+                (most, best) = (value, Some(index));
             }
         }
-        best.map(|(_, _, index)| index)
+        best
     }
 
     /// A write makes what segments hold of its blocks stale, except for those that take its data over.
@@ -280,7 +342,7 @@ impl Segments {
                 && segment.start < lbn + blocks
             {
                 segment.content = Content::Empty;
-                segment.set_rank(index);
+                self.empty += 1;
             }
         }
     }

@@ -139,6 +139,7 @@ impl Stream {
         self.seen.1
     }
 
+    #[inline]
     fn go_on(&mut self, mechanics: &Mechanics, now_ns: u64) -> u64 {
         while now_ns >= self.run.end_ns() {
             if !self.step(mechanics) {

@@ -109,3 +109,9 @@ pub enum SimError {
     #[error("trace: {0}")]
     Trace(#[from] std::io::Error),
 }
+
+impl From<ArrayError> for Box<SimError> {
+    fn from(error: ArrayError) -> Box<SimError> {
+        Box::new(SimError::Array(error))
+    }
+}

@@ -121,7 +121,6 @@ impl Mechanical {
             _ => 0,
         };
         Ok(Self {
-            mechanics: Arc::new(mechanics),
             overheads: params.overheads,
             bus: params.bus,
             buffer: params.buffer,
@@ -135,7 +134,8 @@ impl Mechanical {
             last_was_read: true,
             outstanding: 0,
             arrivals: 0,
-            segments: Segments::new(&params.buffer),
+            segments: Segments::new(&params.buffer, mechanics.geometry.blocks()),
+            mechanics: Arc::new(mechanics),
             stream: None,
             destage: None,
             wrote: (0, 0),
@@ -419,8 +419,8 @@ impl Mechanical {
         if end >= stream.least || stream.is_over(now_ns) {
             return false;
         }
-        let segment = self.segments.get(stream.segment);
-        if command.op == Op::Read && (segment.start..=end).contains(&command.lbn) {
+        let start = self.segments.start(stream.segment);
+        if command.op == Op::Read && (start..=end).contains(&command.lbn) {
             return false;
         }
         self.free_ns = stream.reached_ns(&self.mechanics, stream.least);

@@ -23,7 +23,7 @@ impl Mechanical {
             .segments
             .for_read(lbn, blocks, reading)
             .unwrap_or((0, Hit::None));
-        let there = self.segments.get(segment).end.clamp(lbn, end) - lbn;
+        let there = self.segments.end(segment).clamp(lbn, end) - lbn;
         let watermark = self.watermark(blocks);
         let sent_at_once = match hit {
             Hit::Whole => true,
@@ -50,17 +50,16 @@ impl Mechanical {
             leave_ns += self.stop_stream(now_ns) - now_ns;
         }
         if hit == Hit::None {
-            let entry = self.segments.get(segment);
-            (entry.start, entry.end) = (lbn, lbn);
+            self.segments.set(segment, lbn, lbn);
         }
-        self.segments.get(segment).written = false;
+        self.segments.set_written(segment, false);
         self.segments.touch(segment);
-        let segment_start = self.segments.get(segment).start;
+        let segment_start = self.segments.start(segment);
         let limit = self.read_ahead_limit(segment_start, lbn, end);
         let from = if hit == Hit::None {
             lbn
         } else {
-            self.segments.get(segment).end
+            self.segments.end(segment)
         };
         if follows {
             if let Some(stream) = &mut self.stream {
@@ -125,7 +124,9 @@ impl Mechanical {
             finish_ns
         };
         if self.buffer.drop_requested {
-            self.segments.get(segment).start = end.max(self.segments.get(segment).start);
+            let start = end.max(self.segments.start(segment));
+            self.segments
+                .set(segment, start, self.segments.end(segment));
         }
         let served_from = match hit {
             Hit::Whole => ServedFrom::Buffer,
@@ -152,7 +153,9 @@ impl Mechanical {
     pub(super) fn keep_passing(&mut self, segment: usize, lbn: u64, place: &Place, wait_ns: u64) {
         let passed = (wait_ns << 16) / self.mechanics.block_q16(place).max(1);
         let first = self.mechanics.geometry.track_start(lbn, place);
-        self.segments.get(segment).start = first.max(lbn.saturating_sub(passed)).min(lbn);
+        let start = first.max(lbn.saturating_sub(passed)).min(lbn);
+        self.segments
+            .set(segment, start, self.segments.end(segment));
     }
 
     /// The block after the last that will be read ahead after a read of `lbn..end`.
@@ -183,6 +186,9 @@ impl Mechanical {
 
     /// Blocks that must be in the buffer before a read of `blocks` blocks takes the bus.
     pub(super) fn watermark(&self, blocks: u64) -> u64 {
+        if self.buffer.read_watermark == 0.0 {
+            return blocks.min(1);
+        }
         let size = u64::from(self.buffer.segment_blocks);
         let of = if self.buffer.watermark_of_request {
             blocks.min(size)
@@ -244,6 +250,7 @@ impl Mechanical {
 }
 
 /// Collects the runs that bring blocks `from..end`, and brings the stream to the last of them.
+#[inline]
 fn collect(stream: &mut Stream, mechanics: &Mechanics, from: u64, end: u64, runs: &mut Vec<Run>) {
     loop {
         let run = stream.run();

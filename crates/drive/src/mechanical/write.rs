@@ -46,9 +46,8 @@ impl Mechanical {
         if let Some(segment) = segment {
             self.segments
                 .overwrite(lbn, u64::from(blocks), [Some(segment), reading]);
-            let entry = self.segments.get(segment);
-            entry.start = lbn;
-            entry.written = true;
+            self.segments.set(segment, lbn, lbn);
+            self.segments.set_written(segment, true);
             self.segments.set_content(segment, Content::Writing);
             self.segments.fill(segment, lbn + u64::from(blocks));
             self.segments.touch(segment);
@@ -132,16 +131,19 @@ impl Mechanical {
 
     /// The extra disconnection, if the drive does it for this write.
     pub(super) fn extra_disconnect(
-        &mut self,
+        &self,
         segment: usize,
         lbn: u64,
         at_once: bool,
     ) -> Option<ExtraDisconnect> {
         let newest = self.segments.is_newest(segment);
-        let entry = self.segments.get(segment);
+        let (written, end) = (
+            self.segments.is_written(segment),
+            self.segments.end(segment),
+        );
         self.overheads
             .extra_disconnect
-            .filter(|_| at_once && newest && entry.written && entry.end != lbn)
+            .filter(|_| at_once && newest && written && end != lbn)
     }
 
     /// Brings blocks to the medium from `leave_ns` on: the first seek and wait, and the time at which the last block is written. A block

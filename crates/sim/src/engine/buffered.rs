@@ -8,9 +8,8 @@ use spindle_workload::{Op, Request};
 use super::bio::Issuer;
 use super::fair::Fair;
 use super::load::{Alarm, Slot, Stage};
-use super::{Engine, Target};
+use super::{Engine, Outcome, Target};
 use crate::cache::{PAGE, PageCache, PageIo, PageState, PageSync, ReadAheadRule, Window, pages_of};
-use crate::error::SimError;
 
 /// Pages whose block numbers are in one block (4 KiB of 32-bit numbers, `EXT2_ADDR_PER_BLOCK`).
 const MAPPED: u64 = 1024;
@@ -19,7 +18,7 @@ const PAGES_OF_BATCH: u64 = 15;
 
 impl Engine {
     /// Begins a request through the page cache.
-    pub(super) fn issue_buffered(&mut self, slot: u32) -> Result<(), SimError> {
+    pub(super) fn issue_buffered(&mut self, slot: u32) -> Outcome {
         if self.waits_for_iolock(slot) {
             return Ok(());
         }
@@ -27,7 +26,7 @@ impl Engine {
     }
 
     /// Begins it; it has the lock of its file.
-    pub(super) fn begin_buffered(&mut self, slot: u32) -> Result<(), SimError> {
+    pub(super) fn begin_buffered(&mut self, slot: u32) -> Outcome {
         let request = self.load.slots[slot as usize].request;
         let (first, _) = pages_of(request.offset, u64::from(request.len));
         if let Some(cache) = &mut self.cache {
@@ -38,7 +37,7 @@ impl Engine {
     }
 
     /// Takes a request as far as it gets without waiting.
-    pub(super) fn go_on_buffered(&mut self, slot: u32) -> Result<(), SimError> {
+    pub(super) fn go_on_buffered(&mut self, slot: u32) -> Outcome {
         let of = self.load.slots[slot as usize];
         match of.stage {
             Stage::Data if matches!(of.request.op, Op::Read | Op::Rewrite) => self.read_on(slot),
@@ -49,7 +48,7 @@ impl Engine {
     }
 
     /// Requests whose pages have arrived, and the flusher, go on.
-    pub(super) fn go_on_with_pages(&mut self) -> Result<(), SimError> {
+    pub(super) fn go_on_with_pages(&mut self) -> Outcome {
         while let Some(slot) = self
             .cache
             .as_mut()
@@ -75,7 +74,7 @@ impl Engine {
     }
 
     /// Threads that slept go on with their requests.
-    pub(super) fn go_on_stalled(&mut self, worker: usize) -> Result<(), SimError> {
+    pub(super) fn go_on_stalled(&mut self, worker: usize) -> Outcome {
         let Some(cache) = &mut self.cache else {
             return Ok(());
         };
@@ -98,7 +97,7 @@ impl Engine {
         sleeps
     }
 
-    fn read_on(&mut self, slot: u32) -> Result<(), SimError> {
+    fn read_on(&mut self, slot: u32) -> Outcome {
         let Slot {
             request, worker, ..
         } = self.load.slots[slot as usize];
@@ -185,7 +184,7 @@ impl Engine {
         mut windows: Vec<Window>,
         file_end: u64,
         ahead: bool,
-    ) -> Result<bool, SimError> {
+    ) -> Outcome<bool> {
         let worker = self.load.slots[slot as usize].worker;
         if !self.has_block_maps() {
             while let Some(window) = windows.pop() {
@@ -228,7 +227,7 @@ impl Engine {
 
     /// Reads the block with the block number of a page, unless it is in memory; true if the slot waits for it. It is
     /// on the drive just before the first page of those whose numbers it has (`ext2_find_goal`).
-    fn waits_for_map(&mut self, slot: u32, page: u64) -> Result<bool, SimError> {
+    fn waits_for_map(&mut self, slot: u32, page: u64) -> Outcome<bool> {
         if !self.has_block_maps() {
             return Ok(false);
         }
@@ -272,13 +271,7 @@ impl Engine {
 
     /// Reads the pages of a window that are absent (`page_cache_ra_unbounded`): runs of them become bios, under one plug.
     /// `ahead`: the kernel reads them as read-ahead (`REQ_RAHEAD`).
-    fn read_pages(
-        &mut self,
-        worker: u32,
-        window: Window,
-        file_end: u64,
-        ahead: bool,
-    ) -> Result<(), SimError> {
+    fn read_pages(&mut self, worker: u32, window: Window, file_end: u64, ahead: bool) -> Outcome {
         if window.start >= file_end {
             return Ok(());
         }
@@ -311,7 +304,7 @@ impl Engine {
     }
 
     /// The plug of reads is finished. md's thread has rows, and gets the processor when the reader sleeps.
-    fn finish_reads(&mut self) -> Result<(), SimError> {
+    fn finish_reads(&mut self) -> Outcome {
         if self.fair.is_none() || self.md_runs {
             return self.unplug();
         }
@@ -324,13 +317,7 @@ impl Engine {
         }
     }
 
-    fn read_run(
-        &mut self,
-        worker: u32,
-        first: u64,
-        end: u64,
-        is_ahead: bool,
-    ) -> Result<(), SimError> {
+    fn read_run(&mut self, worker: u32, first: u64, end: u64, is_ahead: bool) -> Outcome {
         let longest = self.rules.kernel.pages_of_a_read();
         let io = PageIo {
             is_ahead,
@@ -357,14 +344,7 @@ impl Engine {
     }
 
     /// Sends pages to or from the drives, into the plug.
-    fn start_io(
-        &mut self,
-        worker: u32,
-        op: Op,
-        first: u64,
-        pages: u64,
-        mut io: PageIo,
-    ) -> Result<(), SimError> {
+    fn start_io(&mut self, worker: u32, op: Op, first: u64, pages: u64, mut io: PageIo) -> Outcome {
         if op == Op::Write
             && let Some(growth) = &mut self.growth
             && let here = growth.pages_of_extent(first)
@@ -469,7 +449,7 @@ impl Engine {
         }
     }
 
-    fn write_on(&mut self, slot: u32) -> Result<(), SimError> {
+    fn write_on(&mut self, slot: u32) -> Outcome {
         let Slot {
             request, worker, ..
         } = self.load.slots[slot as usize];
@@ -551,7 +531,7 @@ impl Engine {
     }
 
     /// The flusher looks for old pages.
-    pub(super) fn look_for_old_pages(&mut self) -> Result<(), SimError> {
+    pub(super) fn look_for_old_pages(&mut self) -> Outcome {
         let now_ns = self.now_ns;
         if let Some(cache) = &mut self.cache {
             let expire_ns = cache.setup.expire_ns;
@@ -564,7 +544,7 @@ impl Engine {
     }
 
     /// The kernel's flusher writes as long as there are too many dirty pages, a round at a time, and requests are free.
-    pub(super) fn run_flusher(&mut self) -> Result<(), SimError> {
+    pub(super) fn run_flusher(&mut self) -> Outcome {
         let end = pages_of(0, self.capacity).1;
         loop {
             let Some(cache) = &mut self.cache else {
@@ -634,7 +614,7 @@ impl Engine {
 
     /// Writes the dirty pages of a file for a request that waits until they are on the drives, then empties the drives'
     /// write caches.
-    pub(super) fn begin_sync(&mut self, slot: u32) -> Result<(), SimError> {
+    pub(super) fn begin_sync(&mut self, slot: u32) -> Outcome {
         let Slot {
             request,
             worker,
@@ -651,7 +631,7 @@ impl Engine {
         self.sync_on(slot)
     }
 
-    fn sync_on(&mut self, slot: u32) -> Result<(), SimError> {
+    fn sync_on(&mut self, slot: u32) -> Outcome {
         let worker = self.load.slots[slot as usize].worker;
         loop {
             if self.stalls(slot) {
@@ -702,7 +682,7 @@ impl Engine {
     }
 
     /// md's thread takes the processor if it is to have it.
-    fn let_md_take_over(&mut self) -> Result<(), SimError> {
+    fn let_md_take_over(&mut self) -> Outcome {
         if !self.has_parity || self.md_runs {
             return Ok(());
         }
@@ -713,7 +693,7 @@ impl Engine {
         Ok(())
     }
 
-    fn flush_after(&mut self, slot: u32) -> Result<(), SimError> {
+    fn flush_after(&mut self, slot: u32) -> Outcome {
         if self.syncs_write_a_log() {
             return self.sync_log(slot);
         }
@@ -725,7 +705,7 @@ impl Engine {
     }
 
     /// The content is in memory: the thread sees the end of its request once it is copied.
-    fn copied(&mut self, slot: u32) -> Result<(), SimError> {
+    fn copied(&mut self, slot: u32) -> Outcome {
         let Slot {
             request, worker, ..
         } = self.load.slots[slot as usize];

@@ -7,13 +7,12 @@ use super::bio::{Bio, Owner};
 use super::load::{Alarm, Stage};
 use super::queue::{Done, Finished, Queue};
 use super::threads::{Postponed, Readings, Ready};
-use super::{Engine, Target};
-use crate::error::SimError;
+use super::{Engine, Outcome, Target};
 
 impl Engine {
     /// The first of the finished commands is handled.
     #[inline]
-    pub(super) fn finish_first(&mut self) -> Result<(), SimError> {
+    pub(super) fn finish_first(&mut self) -> Outcome {
         let was_in_interrupt = std::mem::replace(&mut self.in_interrupt, true);
         let outcome = self.finish_command();
         self.in_interrupt = was_in_interrupt;
@@ -21,7 +20,7 @@ impl Engine {
     }
 
     #[inline]
-    fn finish_command(&mut self) -> Result<(), SimError> {
+    fn finish_command(&mut self) -> Outcome {
         // It is read where it is: a copy would have to wait for its parts.
         let Some((queue, completion)) = self.finished.first() else {
             return Ok(());
@@ -96,7 +95,7 @@ impl Engine {
 
     /// A request of a pool is free: threads that sleep for one may go on.
     #[inline(always)]
-    pub(super) fn free(&mut self, queue: usize, pool: usize) -> Result<(), SimError> {
+    pub(super) fn free(&mut self, queue: usize, pool: usize) -> Outcome {
         match &mut self.io_threads {
             Some(threads) => threads.freed.push_back(queue as u32),
             None if self.rules.reading_ns > 0 && self.rules.kernel.multi_queue() => {
@@ -114,7 +113,7 @@ impl Engine {
     }
 
     /// Requests that have become parts of others are free.
-    pub(super) fn free_merged(&mut self) -> Result<(), SimError> {
+    pub(super) fn free_merged(&mut self) -> Outcome {
         while let Some(queue) = self.merged.pop() {
             while let Some(pool) = self.queues[queue as usize].next_merged() {
                 self.touch(queue as usize);
@@ -144,7 +143,7 @@ impl Engine {
     }
 
     /// A thread that was woken takes a free request, or sleeps again.
-    pub(super) fn look_for_request(&mut self, queue: usize, bio: u32) -> Result<(), SimError> {
+    pub(super) fn look_for_request(&mut self, queue: usize, bio: u32) -> Outcome {
         self.touch(queue);
         if self.one_call_each
             && self.has_mirrors
@@ -166,14 +165,14 @@ impl Engine {
 
     /// Threads that slept until their bio had a request go on, if there are any.
     #[inline]
-    pub(super) fn go_on_admitted(&mut self, queue: usize) -> Result<(), SimError> {
+    pub(super) fn go_on_admitted(&mut self, queue: usize) -> Outcome {
         match self.queues[queue].has_admitted() {
             true => self.go_on_with_requests(queue),
             false => Ok(()),
         }
     }
 
-    fn go_on_with_requests(&mut self, queue: usize) -> Result<(), SimError> {
+    fn go_on_with_requests(&mut self, queue: usize) -> Outcome {
         while let Some(chain) = self.queues[queue].admitted() {
             // Its request may be at the drive already.
             self.touch(queue);
@@ -208,7 +207,7 @@ impl Engine {
     }
 
     #[inline(always)]
-    fn bio_done(&mut self, queue: usize, bio: &Bio) -> Result<(), SimError> {
+    fn bio_done(&mut self, queue: usize, bio: &Bio) -> Outcome {
         if let Target::Array(fabric) = &mut self.target
             && !matches!(bio.owner, Owner::Metadata(_))
         {
@@ -226,7 +225,7 @@ impl Engine {
     }
 
     /// A bio of md's own is done.
-    pub(super) fn bio_handled(&mut self, queue: usize, bio: &Bio) -> Result<(), SimError> {
+    pub(super) fn bio_handled(&mut self, queue: usize, bio: &Bio) -> Outcome {
         match bio.owner {
             Owner::Load(_) | Owner::Rows(_) => Ok(()),
             Owner::Metadata(of) => self.metadata_step(of, queue, true),
@@ -234,7 +233,7 @@ impl Engine {
         }
     }
 
-    fn rows_part_done(&mut self, id: u32) -> Result<(), SimError> {
+    fn rows_part_done(&mut self, id: u32) -> Outcome {
         if let Target::Array(fabric) = &mut self.target
             && let Some(stripes) = &mut fabric.stripes
         {
@@ -250,7 +249,7 @@ impl Engine {
     /// A request of the load has been sent in so many parts. Those that were done while it was being sent have been taken
     /// off before.
     #[inline(always)]
-    pub(super) fn all_sent(&mut self, slot: u32, parts: u32) -> Result<(), SimError> {
+    pub(super) fn all_sent(&mut self, slot: u32, parts: u32) -> Outcome {
         let at = &mut self.load.slots[slot as usize];
         at.left = at.left.wrapping_add(parts);
         if at.left > 0 {
@@ -261,7 +260,7 @@ impl Engine {
 
     /// A part of a request of the load is done.
     #[inline(always)]
-    pub(super) fn part_done(&mut self, slot: u32) -> Result<(), SimError> {
+    pub(super) fn part_done(&mut self, slot: u32) -> Outcome {
         let at = &mut self.load.slots[slot as usize];
         at.left = at.left.wrapping_sub(1);
         if at.left > 0 {
@@ -272,7 +271,7 @@ impl Engine {
 
     /// All parts of a request of the load are done.
     #[inline(always)]
-    pub(super) fn parts_done(&mut self, slot: u32) -> Result<(), SimError> {
+    pub(super) fn parts_done(&mut self, slot: u32) -> Outcome {
         let at = &mut self.load.slots[slot as usize];
         if self.is_rebuilding && matches!(at.stage, Stage::Data | Stage::Pages | Stage::Log) {
             self.leave_barrier(slot);
@@ -321,7 +320,7 @@ impl Engine {
 
     /// Records that the worker sees the end of its request.
     #[inline]
-    pub(super) fn seen(&mut self, slot: u32) -> Result<(), SimError> {
+    pub(super) fn seen(&mut self, slot: u32) -> Outcome {
         let now_ns = self.now_ns;
         let worker = self.load.slots[slot as usize].worker as usize;
         if self.load.workers[worker].blocked > 0 {
@@ -412,7 +411,7 @@ impl Engine {
 
     /// A worker that sleeps no more issues what it has to, then sees all that was done meanwhile at once, and so on
     /// (`io_submit` and `io_getevents`).
-    pub(super) fn go_on(&mut self, worker: usize) -> Result<(), SimError> {
+    pub(super) fn go_on(&mut self, worker: usize) -> Outcome {
         loop {
             if self.cache.is_some() {
                 self.go_on_stalled(worker)?;
@@ -456,7 +455,7 @@ impl Engine {
 
     /// The slot is free again.
     #[inline(always)]
-    pub(super) fn release(&mut self, slot: u32) -> Result<(), SimError> {
+    pub(super) fn release(&mut self, slot: u32) -> Outcome {
         let worker = self.load.slots[slot as usize].worker as usize;
         let of = &mut self.load.workers[worker];
         let stream = &mut self.load.streams[of.stream];

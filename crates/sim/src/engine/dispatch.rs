@@ -2,16 +2,16 @@
 
 use spindle_drive::{Device, SubmitError};
 
-use super::Engine;
 use super::events::NEVER;
 use super::threads::Readings;
+use super::{Engine, Outcome};
 use crate::error::SimError;
 use crate::request::Id;
 
 impl Engine {
     /// Runs the queues that were touched, and notes their next event.
     #[inline]
-    pub(super) fn dispatch(&mut self) -> Result<(), SimError> {
+    pub(super) fn dispatch(&mut self) -> Outcome {
         match self.touched.is_empty() {
             true => Ok(()),
             false => self.run_queues(),
@@ -19,7 +19,7 @@ impl Engine {
     }
 
     /// The part of it that only touched queues need.
-    fn run_queues(&mut self) -> Result<(), SimError> {
+    fn run_queues(&mut self) -> Outcome {
         debug_assert!(self.started.is_empty(), "an interrupt does not run queues");
         while let Some(queue) = self.next_touched() {
             let queue = queue as usize;
@@ -28,7 +28,11 @@ impl Engine {
             if self.queues[queue].has_merged() {
                 self.merged.push(queue as u32);
             }
-            self.catch_up(queue);
+            let event_ns = self.catch_up(queue);
+            if self.queues[queue].is_quiet() {
+                self.note(queue, event_ns);
+                continue;
+            }
             if self.rules.reading_ns > 0 && self.queues[queue].begins_flush() {
                 self.read_clock(Readings::START)?;
             }
@@ -86,7 +90,7 @@ impl Engine {
     }
 
     #[inline(always)]
-    pub(super) fn hand_over(&mut self, queue: usize, request: Id) -> Result<(), SimError> {
+    pub(super) fn hand_over(&mut self, queue: usize, request: Id) -> Outcome {
         let now_ns = self.now_ns;
         self.queues[queue]
             .hand_over(now_ns, request)
@@ -96,18 +100,24 @@ impl Engine {
     /// Notes the next events of a queue.
     #[inline(always)]
     pub(super) fn note_events(&mut self, queue: usize) {
-        let of = &self.queues[queue];
-        let (event_ns, timer_ns) = (of.drive.next_event_ns(), of.timer_ns());
+        self.note(queue, self.queues[queue].drive.next_event_ns());
+    }
+
+    /// Notes the next events of a queue; `event_ns` is that of its drive.
+    #[inline(always)]
+    fn note(&mut self, queue: usize, event_ns: Option<u64>) {
+        let timer_ns = self.queues[queue].timer_ns();
         self.events.set(queue, event_ns.unwrap_or(NEVER));
         self.events
             .set(self.queues.len() + queue, timer_ns.unwrap_or(NEVER));
     }
 
-    pub(super) fn refused(&self, queue: usize, error: SubmitError) -> SimError {
-        SimError::Refused {
+    #[cold]
+    pub(super) fn refused(&self, queue: usize, error: SubmitError) -> Box<SimError> {
+        Box::new(SimError::Refused {
             name: self.queues[queue].figures.name.clone(),
             error,
-        }
+        })
     }
 
     #[inline]
@@ -128,15 +138,14 @@ impl Engine {
             });
     }
 
-    /// A drive takes commands only when it has handled all due events.
+    /// A drive takes commands only when it has handled all due events. Its next event.
     #[inline]
-    pub(super) fn catch_up(&mut self, queue: usize) {
-        while self.queues[queue]
-            .drive
-            .next_event_ns()
-            .is_some_and(|due_ns| due_ns <= self.now_ns)
-        {
-            self.advance(queue);
+    pub(super) fn catch_up(&mut self, queue: usize) -> Option<u64> {
+        loop {
+            match self.queues[queue].drive.next_event_ns() {
+                Some(due_ns) if due_ns <= self.now_ns => self.advance(queue),
+                next_ns => return next_ns,
+            }
         }
     }
 }

@@ -2,8 +2,7 @@
 
 use super::bio::Metadata;
 use super::fabric::Flushes;
-use super::{Engine, Target};
-use crate::error::SimError;
+use super::{Engine, Outcome, Target};
 
 impl Engine {
     /// Empties the write caches of all drives for a slot; the number of its parts. md flushes its members once at a time,
@@ -29,7 +28,7 @@ impl Engine {
     }
 
     /// A member has been flushed for md.
-    fn member_flushed(&mut self, queue: usize) -> Result<(), SimError> {
+    fn member_flushed(&mut self, queue: usize) -> Outcome {
         let Target::Array(fabric) = &mut self.target else {
             return Ok(());
         };
@@ -70,7 +69,7 @@ impl Engine {
     }
 
     /// A member is flushed: for md, or a request of the load.
-    pub(super) fn flush_handled(&mut self, queue: usize, slot: u32) -> Result<(), SimError> {
+    pub(super) fn flush_handled(&mut self, queue: usize, slot: u32) -> Outcome {
         match Metadata::of_slot(slot) {
             Some(of) => self.metadata_step(of, queue, false),
             None if slot == Flushes::SLOT => self.member_flushed(queue),

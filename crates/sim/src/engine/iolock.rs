@@ -8,9 +8,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use spindle_workload::Op;
 
-use super::Engine;
 use super::load::Stage;
-use crate::error::SimError;
+use super::{Engine, Outcome};
 use crate::machine::{Files, FilesKind};
 
 /// The lock of one file.
@@ -85,7 +84,7 @@ impl Engine {
     }
 
     /// The request has its data; those in line behind it go on.
-    pub(super) fn release_iolock(&mut self, slot: u32) -> Result<(), SimError> {
+    pub(super) fn release_iolock(&mut self, slot: u32) -> Outcome {
         let Some(locks) = self.journal.as_mut().and_then(|of| of.io_locks.as_mut()) else {
             return Ok(());
         };

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use super::bio::{Bio, Chain, Owner};
-use super::{Engine, SimError};
+use super::{Engine, Outcome};
 
 /// `io_uring_alloc_task_context`: threads of a ring for each processor that work on disks.
 const OF_A_PROCESSOR: u32 = 4;
@@ -104,7 +104,7 @@ impl Engine {
     }
 
     /// A bio of a request that was handed over has its request: its thread sends what is left, and takes what waits.
-    pub(super) fn go_on_in_thread(&mut self, of: &Bio) -> Result<(), SimError> {
+    pub(super) fn go_on_in_thread(&mut self, of: &Bio) -> Outcome {
         let Owner::Load(slot) = of.owner else {
             return Ok(());
         };
@@ -131,7 +131,7 @@ impl Engine {
     }
 
     /// Threads that were woken, or are new, go on.
-    pub(super) fn run_ready_threads(&mut self) -> Result<(), SimError> {
+    pub(super) fn run_ready_threads(&mut self) -> Outcome {
         while let Some(queue) = self.next_freed() {
             let queue = queue as usize;
             self.queues[queue].wakes();
@@ -153,7 +153,7 @@ impl Engine {
     }
 
     /// The threads of a ring take what waits, until all of them sleep.
-    fn run_threads(&mut self, worker: u32) -> Result<(), SimError> {
+    fn run_threads(&mut self, worker: u32) -> Outcome {
         self.set_at_work(true);
         while let Some(next) = self.next_handed_over(worker) {
             match next {

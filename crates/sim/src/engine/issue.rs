@@ -1,19 +1,19 @@
 //! Requests of the load become bios: where they go on the array, and as whose.
 
+use spindle_array::ArrayError;
 use spindle_workload::Op;
 
 use super::bio::{Issuer, Manner, Owner};
 use super::load::Stage;
 use super::stripes::RowManner;
 use super::threads::Readings;
-use super::{Engine, Target};
-use crate::error::SimError;
+use super::{Engine, Outcome, Target};
 use crate::request::Origin;
 
 impl Engine {
     /// Sends a request of the load to the drives.
     #[inline(always)]
-    pub(super) fn issue(&mut self, slot: u32, plugged: bool) -> Result<(), SimError> {
+    pub(super) fn issue(&mut self, slot: u32, plugged: bool) -> Outcome {
         let of = self.load.slots[slot as usize];
         let is_own = !matches!(of.stage, Stage::Pages | Stage::Log);
         if self.journal.is_some() && !self.note_write(slot) {
@@ -67,7 +67,7 @@ impl Engine {
     }
 
     /// Sends a request of the load to the array's members, past the barrier of a rebuild.
-    pub(super) fn issue_admitted(&mut self, slot: u32, plugged: bool) -> Result<(), SimError> {
+    pub(super) fn issue_admitted(&mut self, slot: u32, plugged: bool) -> Outcome {
         let (issuer, manner) = self.manner_of(slot);
         let request = self.load.slots[slot as usize].request;
         let (offset, len) = (self.place_of(slot), u64::from(request.len));
@@ -90,10 +90,11 @@ impl Engine {
         let bios = self.issue_pieces((slot, issuer), manner, (offset, len), plugged)?;
         if bios == 0 {
             // Every copy is on members that are gone.
-            return Err(SimError::Array(spindle_array::ArrayError::Lost {
+            let lost = ArrayError::Lost {
                 logical: offset,
                 missing: 0,
-            }));
+            };
+            return Err(lost.into());
         }
         self.all_sent(slot, bios)?;
         if is_bare {
@@ -166,7 +167,7 @@ impl Engine {
         manner: Manner,
         (offset, len): (u64, u64),
         plugged: bool,
-    ) -> Result<u32, SimError> {
+    ) -> Outcome<u32> {
         let Target::Array(fabric) = &mut self.target else {
             return Ok(0);
         };
@@ -231,7 +232,7 @@ impl Engine {
         (slot, issuer): (u32, Issuer),
         (offset, len): (u64, u64),
         plugged: bool,
-    ) -> Result<u32, SimError> {
+    ) -> Outcome<u32> {
         let Target::Array(fabric) = &mut self.target else {
             return Ok(0);
         };
@@ -273,7 +274,7 @@ impl Engine {
     }
 
     /// Sends what a request's thread has not sent yet.
-    pub(super) fn send_rest(&mut self, slot: u32, plugged: bool) -> Result<(), SimError> {
+    pub(super) fn send_rest(&mut self, slot: u32, plugged: bool) -> Outcome {
         let Some(rest) = self.load.slots[slot as usize].rest.take() else {
             return Ok(());
         };
@@ -284,13 +285,7 @@ impl Engine {
     }
 
     /// Hands a request to the stripe cache; its thread sleeps until each row has a head.
-    fn issue_rows(
-        &mut self,
-        slot: u32,
-        manner: RowManner,
-        offset: u64,
-        len: u64,
-    ) -> Result<(), SimError> {
+    fn issue_rows(&mut self, slot: u32, manner: RowManner, offset: u64, len: u64) -> Outcome {
         let Target::Array(fabric) = &mut self.target else {
             return Ok(());
         };

@@ -18,8 +18,7 @@ use super::bio::{Bio, Chain, Issuer, Manner, Owner};
 use super::iolock::IoLocks;
 use super::load::{Slot, Stage};
 use super::ticks::Ticks;
-use super::{BLOCK, Engine, Target};
-use crate::error::SimError;
+use super::{BLOCK, Engine, Outcome, Target};
 use crate::machine::{Files, FilesKind, Log, LogKind};
 
 /// Bytes of a log write with an inode: the header of the record, a block, and the inode's core with its headers, another
@@ -401,7 +400,7 @@ impl Engine {
     }
 
     /// The request has no more need of its file's lock; those in line go on.
-    pub(super) fn unlock_file(&mut self, slot: u32) -> Result<(), SimError> {
+    pub(super) fn unlock_file(&mut self, slot: u32) -> Outcome {
         let file = self.load.slots[slot as usize].request.file;
         let Some(journal) = &mut self.journal else {
             return Ok(());
@@ -439,7 +438,7 @@ impl Engine {
     }
 
     /// Begins an fsync: the data of the file are on their way to the medium.
-    pub(super) fn sync_log(&mut self, slot: u32) -> Result<(), SimError> {
+    pub(super) fn sync_log(&mut self, slot: u32) -> Outcome {
         let file = self.load.slots[slot as usize].request.file;
         if self.journal.as_ref().is_some_and(|of| of.has_own_place()) {
             return self.sync_commits(slot);
@@ -460,7 +459,7 @@ impl Engine {
         self.join_log(slot)
     }
 
-    fn join_log(&mut self, slot: u32) -> Result<(), SimError> {
+    fn join_log(&mut self, slot: u32) -> Outcome {
         let Some(journal) = &mut self.journal else {
             return Ok(());
         };
@@ -472,7 +471,7 @@ impl Engine {
         }
     }
 
-    fn write_log(&mut self) -> Result<(), SimError> {
+    fn write_log(&mut self) -> Outcome {
         let kernel = self.rules.kernel;
         let is_array = matches!(self.target, Target::Array(_));
         let Some(journal) = &mut self.journal else {
@@ -510,7 +509,7 @@ impl Engine {
     }
 
     /// A worker begins: true if it has to wait until the test file is open.
-    pub(super) fn opens_file(&mut self, worker: u32) -> Result<bool, SimError> {
+    pub(super) fn opens_file(&mut self, worker: u32) -> Outcome<bool> {
         let Some(journal) = &mut self.journal else {
             return Ok(false);
         };
@@ -525,7 +524,7 @@ impl Engine {
     }
 
     /// Reads what opens or makes the test file. Once that is there, the slot is the log's again.
-    fn open_file(&mut self) -> Result<(), SimError> {
+    fn open_file(&mut self) -> Outcome {
         let Some(journal) = &mut self.journal else {
             return Ok(());
         };
@@ -555,7 +554,7 @@ impl Engine {
 
     /// The log is written: those who waited for it see the end of their fsync, after the drives' caches are empty if the kernel
     /// flushes them.
-    pub(super) fn log_done(&mut self) -> Result<(), SimError> {
+    pub(super) fn log_done(&mut self) -> Outcome {
         let Some(journal) = &mut self.journal else {
             return Ok(());
         };
@@ -599,7 +598,7 @@ impl Engine {
     }
 
     /// An fsync of a `[filesystem]`: the data of the file are on the drives, or in their caches.
-    fn sync_commits(&mut self, slot: u32) -> Result<(), SimError> {
+    fn sync_commits(&mut self, slot: u32) -> Outcome {
         let of = &self.load.slots[slot as usize];
         let stream = &self.load.streams[self.load.workers[of.worker as usize].stream];
         let of_inode = match of.stage {
@@ -647,7 +646,7 @@ impl Engine {
         Ok(())
     }
 
-    fn begin_commit(&mut self) -> Result<(), SimError> {
+    fn begin_commit(&mut self) -> Outcome {
         let Some(journal) = &mut self.journal else {
             return Ok(());
         };
@@ -663,7 +662,7 @@ impl Engine {
     }
 
     /// Begins the next part of the commit, or ends it.
-    fn write_part(&mut self) -> Result<(), SimError> {
+    fn write_part(&mut self) -> Outcome {
         loop {
             let Some(journal) = &mut self.journal else {
                 return Ok(());
@@ -714,7 +713,7 @@ impl Engine {
         }
     }
 
-    fn commit_part_done(&mut self) -> Result<(), SimError> {
+    fn commit_part_done(&mut self) -> Outcome {
         let Some(commits) = self.journal.as_deref_mut().and_then(Journal::commits) else {
             return Ok(());
         };
@@ -727,7 +726,7 @@ impl Engine {
     }
 
     /// Writes that waited to change their inodes do so, and fsyncs behind them go on, as far as they can.
-    fn let_writers_go_on(&mut self) -> Result<(), SimError> {
+    fn let_writers_go_on(&mut self) -> Outcome {
         let mut file = 0;
         while let Some(commits) = self.journal.as_deref_mut().and_then(Journal::commits)
             && let locks = commits.locks_inodes()
@@ -764,7 +763,7 @@ impl Engine {
 
     /// Those who waited for the commit see the end of their fsync. The next one of ext4 begins before they run, so changes that
     /// they make then are not in it (`kjournald2` does not sleep in between).
-    fn end_commit(&mut self) -> Result<(), SimError> {
+    fn end_commit(&mut self) -> Outcome {
         let Some(journal) = &mut self.journal else {
             return Ok(());
         };
@@ -808,7 +807,7 @@ impl Engine {
     }
 
     /// Flushes the drives that have the log's last write, with parity all; their number.
-    fn flush_written(&mut self, slot: u32) -> Result<u32, SimError> {
+    fn flush_written(&mut self, slot: u32) -> Outcome<u32> {
         let request = self.load.slots[slot as usize].request;
         let Target::Array(fabric) = &mut self.target else {
             return Ok(self.flush_drives(slot));

@@ -481,6 +481,7 @@ impl Load {
         Some(alarm)
     }
 
+    #[inline]
     pub(crate) fn issuer(&self, slot: u32) -> Issuer {
         let thread = self.slots[slot as usize].worker;
         let stream = self.workers[thread as usize].stream;

@@ -7,8 +7,7 @@ use super::bio::{Bio, Chain, Issuer, Manner, Metadata, Owner};
 use super::bitmap::{self, Bitmap, HeldWrite, Pages, Sleeper};
 use super::load::{Alarm, Stage};
 use super::threads::Readings;
-use super::{Engine, Target};
-use crate::error::SimError;
+use super::{Engine, Outcome, Target};
 use crate::kernel::Kernel;
 
 /// `safe_mode_delay` (`DEFAULT_SAFEMODE_DELAY`, HZ 250): so long after a moment that is a multiple of it, the first after the
@@ -45,7 +44,7 @@ impl Order {
 
 impl Engine {
     /// The first write finds the superblock clean; those that come meanwhile wait too.
-    pub(super) fn mark_superblock(&mut self, slot: u32) -> Result<(), SimError> {
+    pub(super) fn mark_superblock(&mut self, slot: u32) -> Outcome {
         self.read_clock(Readings::BIO)?;
         self.load.slots[slot as usize].is_begun = true;
         self.sleep(slot);
@@ -61,7 +60,7 @@ impl Engine {
     }
 
     /// The bitmap says first that it belongs to the new superblocks (`md_update_sb`, `md_bitmap_update_sb`).
-    pub(super) fn write_superblocks(&mut self) -> Result<(), SimError> {
+    pub(super) fn write_superblocks(&mut self) -> Outcome {
         let Target::Array(fabric) = &mut self.target else {
             return Ok(());
         };
@@ -76,7 +75,7 @@ impl Engine {
     }
 
     /// Begins with the member that was added last (`bind_rdev_to_array`, `rdev_for_each`).
-    fn write_metadata(&mut self, of: Metadata) -> Result<(), SimError> {
+    fn write_metadata(&mut self, of: Metadata) -> Outcome {
         let mut members = 0;
         for queue in (0..self.queues.len()).rev() {
             let Target::Array(fabric) = &mut self.target else {
@@ -112,12 +111,7 @@ impl Engine {
     }
 
     /// A flush or write of a member is done.
-    pub(super) fn metadata_step(
-        &mut self,
-        of: Metadata,
-        queue: usize,
-        written: bool,
-    ) -> Result<(), SimError> {
+    pub(super) fn metadata_step(&mut self, of: Metadata, queue: usize, written: bool) -> Outcome {
         let Target::Array(fabric) = &mut self.target else {
             return Ok(());
         };
@@ -152,7 +146,7 @@ impl Engine {
         }
     }
 
-    fn superblock_is_on_member(&mut self) -> Result<(), SimError> {
+    fn superblock_is_on_member(&mut self) -> Outcome {
         let Target::Array(fabric) = &mut self.target else {
             return Ok(());
         };
@@ -252,7 +246,7 @@ impl Engine {
 
     /// A thread lets its plug go: its writes to copies are sent, after the pages of the bitmap that they need
     /// (`raid1_unplug`, `flush_pending_writes`). Those of md's thread go as soon as it does not sleep.
-    pub(super) fn release_held(&mut self) -> Result<(), SimError> {
+    pub(super) fn release_held(&mut self) -> Outcome {
         while let Some(bitmap) = self.bitmap()
             && let Some((slot, writes)) = bitmap.take_held()
         {
@@ -279,7 +273,7 @@ impl Engine {
         Ok(())
     }
 
-    fn send_held(&mut self, writes: Vec<HeldWrite>) -> Result<(), SimError> {
+    fn send_held(&mut self, writes: Vec<HeldWrite>) -> Outcome {
         for of in &writes {
             if let Target::Array(fabric) = &mut self.target {
                 for _ in 0..of.bios {
@@ -295,7 +289,7 @@ impl Engine {
     }
 
     /// Writes the pages of the bitmap for which someone sleeps, unless others are under way.
-    fn write_pages(&mut self) -> Result<(), SimError> {
+    fn write_pages(&mut self) -> Outcome {
         let pages = self.bitmap().map(Bitmap::take_pages).unwrap_or_default();
         for page in pages {
             self.write_metadata(Metadata::Bitmap(page))?;
@@ -303,7 +297,7 @@ impl Engine {
         Ok(())
     }
 
-    fn page_is_on_member(&mut self) -> Result<(), SimError> {
+    fn page_is_on_member(&mut self) -> Outcome {
         if let Some(bitmap) = self.bitmap() {
             bitmap.page_done();
         }
@@ -336,7 +330,7 @@ impl Engine {
     }
 
     /// md's thread has rows whose bits are to be on the members before it handles them. True if it sleeps for that.
-    pub(super) fn sets_bits_of_rows(&mut self) -> Result<bool, SimError> {
+    pub(super) fn sets_bits_of_rows(&mut self) -> Outcome<bool> {
         self.note_rows();
         let Target::Array(fabric) = &mut self.target else {
             return Ok(false);
@@ -415,7 +409,7 @@ impl Engine {
     }
 
     /// Some time after the last write the superblocks say that the array is clean (`set_in_sync`).
-    pub(super) fn look_at_superblock(&mut self) -> Result<(), SimError> {
+    pub(super) fn look_at_superblock(&mut self) -> Outcome {
         let now_ns = self.now_ns;
         let Target::Array(fabric) = &mut self.target else {
             return Ok(());
@@ -450,7 +444,7 @@ impl Engine {
 
     /// md's thread looks for bits to clear, and has pages written that nobody waits for. Where it sends no writes itself it
     /// runs only some time after the last one.
-    pub(super) fn look_at_bitmap(&mut self) -> Result<(), SimError> {
+    pub(super) fn look_at_bitmap(&mut self) -> Outcome {
         let runs = !self.has_mirrors || !self.rules.kernel.writes_mirrors_itself();
         let now_ns = self.now_ns;
         let Target::Array(fabric) = &mut self.target else {

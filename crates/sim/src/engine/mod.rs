@@ -86,6 +86,10 @@ const LOOK: u64 = 4096;
 /// Blocks of this many bytes.
 const BLOCK: u64 = 512;
 
+/// What a step of the engine comes to. An error is far away: success alone, which nearly all steps end with, is handed back
+/// in a register.
+type Outcome<T = ()> = Result<T, Box<SimError>>;
+
 /// Options of a run.
 #[derive(Default)]
 pub struct SimOptions {
@@ -364,29 +368,27 @@ impl Engine {
 
     /// Runs the load to its end.
     pub(crate) fn run(mut self, workload: &Workload) -> Result<SimFigures, SimError> {
-        self.carry_out()?;
+        self.carry_out().map_err(|error| *error)?;
         self.figures(workload)
     }
 
     /// Runs the load to its end: rows that the stripe cache has grown to, if there is one.
     pub(crate) fn grown_stripe_cache(mut self) -> Result<Option<u32>, SimError> {
-        self.carry_out()?;
+        self.carry_out().map_err(|error| *error)?;
         Ok(match &self.target {
             Target::Array(fabric) => fabric.stripes.as_ref().map(|of| of.size()),
             Target::Drive { .. } => None,
         })
     }
 
-    fn carry_out(&mut self) -> Result<(), SimError> {
+    fn carry_out(&mut self) -> Outcome {
         let alarms = 2 * self.queues.len();
         self.begin_rebuild()?;
         self.settle()?;
         while self.load.active > 0 || self.is_draining() {
             let (now_ns, source) = self.events.first();
             if now_ns == NEVER {
-                return Err(SimError::Standstill {
-                    now_ns: self.now_ns,
-                });
+                return Err(self.stands_still());
             }
             self.now_ns = now_ns.max(self.now_ns);
             self.counted += 1;
@@ -433,13 +435,18 @@ impl Engine {
         Ok(())
     }
 
+    #[cold]
+    fn stands_still(&self) -> Box<SimError> {
+        Box::new(SimError::Standstill {
+            now_ns: self.now_ns,
+        })
+    }
+
     /// Nothing has happened for long: an error if nothing will.
-    fn expect_alarm(&self) -> Result<(), SimError> {
+    fn expect_alarm(&self) -> Outcome {
         match self.load.has_alarm() {
             true => Ok(()),
-            false => Err(SimError::Standstill {
-                now_ns: self.now_ns,
-            }),
+            false => Err(self.stands_still()),
         }
     }
 
@@ -485,7 +492,7 @@ impl Engine {
 
     /// Handles all finished commands, runs the queues that were touched, and notes their next event.
     #[inline]
-    fn settle(&mut self) -> Result<(), SimError> {
+    fn settle(&mut self) -> Outcome {
         loop {
             self.finish_commands()?;
             if self.rules.reading_ns > 0 {
@@ -522,7 +529,7 @@ impl Engine {
 
     /// Handles finished commands. The thread that an interrupt wakes runs before the next one comes (`do_idle`).
     #[inline]
-    fn finish_commands(&mut self) -> Result<(), SimError> {
+    fn finish_commands(&mut self) -> Outcome {
         while let Some(&(queue, _)) = self.finished.first() {
             self.finish_first()?;
             let is_other = |next: &(usize, Completion)| next.0 != queue;
@@ -538,7 +545,7 @@ impl Engine {
 
     /// Units of a rebuild are done, and requests of the page cache.
     #[inline(never)]
-    fn end_units_and_pages(&mut self) -> Result<(), SimError> {
+    fn end_units_and_pages(&mut self) -> Outcome {
         if std::mem::take(&mut self.unit_ended) {
             self.units_ended()?;
         }
@@ -552,7 +559,7 @@ impl Engine {
 
     /// The threads besides the load's that only some machines have.
     #[inline(never)]
-    fn run_other_threads(&mut self) -> Result<(), SimError> {
+    fn run_other_threads(&mut self) -> Outcome {
         if self.io_threads.is_some() {
             self.run_ready_threads()?;
         }
@@ -628,7 +635,7 @@ impl Engine {
     }
 
     /// A stream that issues nothing more and has nothing under way is over, after its last sync.
-    fn close(&mut self, index: usize) -> Result<(), SimError> {
+    fn close(&mut self, index: usize) -> Outcome {
         let now_ns = self.now_ns;
         let stream = &mut self.load.streams[index];
         if stream.issuing || stream.over || stream.in_flight > 0 {
@@ -686,7 +693,7 @@ impl Engine {
     }
 
     /// Streams that end when another one does.
-    fn end_others(&mut self, index: usize) -> Result<(), SimError> {
+    fn end_others(&mut self, index: usize) -> Outcome {
         for other in self.load.ended_with(index) {
             let now_ns = self.now_ns;
             let why = self.load.streams[index].ended_by.clone();

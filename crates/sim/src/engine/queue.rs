@@ -145,6 +145,8 @@ pub(crate) struct Queue {
     pub(crate) drive: Unit,
     pub(crate) figures: DriveFigures,
     elevator: Box<dyn Elevator>,
+    /// Requests have been put into the elevator since it was empty.
+    has_inserted: bool,
     limits: Limits,
     merges: bool,
     /// Requests pass the elevator by while none waits there: it would hand them out in order anyway.
@@ -265,6 +267,7 @@ impl Queue {
             merges: elevator.merges(),
             passes,
             elevator,
+            has_inserted: false,
             requests: Slab::with_capacity(capacity.min(4096)),
             beside: Vec::with_capacity(capacity.min(4096)),
             ends: Nodes::default(),
@@ -370,7 +373,7 @@ impl Queue {
     pub(crate) fn merges_bio(&mut self, now_ns: u64, chain: &Chain, bios: &mut Slab<Bio>) -> bool {
         self.limits.multi_queue
             && self.merges
-            && self.elevator.waiting() > 0
+            && self.elevator_waits()
             && !chain.request.stays_alone()
             && self.merge(now_ns, chain, bios)
     }
@@ -380,7 +383,7 @@ impl Queue {
     #[inline(always)]
     fn merges_request(&mut self, now_ns: u64, chain: &Chain, bios: &mut Slab<Bio>) -> bool {
         self.merges
-            && self.elevator.waiting() > 0
+            && self.elevator_waits()
             && !chain.request.stays_alone()
             && self.merges_there(now_ns, chain, bios)
     }
@@ -428,7 +431,7 @@ impl Queue {
             // With blk-mq it was tried before (`merges_bio`).
             let is_merged = !self.limits.multi_queue
                 && self.merges
-                && self.elevator.waiting() > 0
+                && self.elevator_waits()
                 && !chain.request.stays_alone()
                 && self.merge(now_ns, chain, bios);
             if is_merged {
@@ -554,9 +557,10 @@ impl Queue {
     ) -> Result<(), SubmitError> {
         let request = chain.request;
         let id = self.allocate(now_ns, chain, pool, tag);
-        if self.passes && !together && self.elevator.waiting() == 0 && self.may_submit() {
+        if self.passes && !together && !self.elevator_waits() && self.may_submit() {
             return self.submit(now_ns, id);
         }
+        self.has_inserted = true;
         self.elevator.insert(now_ns, id, self.requests.as_slice());
         if self.merges {
             self.ends.insert(&mut self.by_end, id, request.end());
@@ -952,7 +956,8 @@ impl Queue {
             self.is_due = true; // there may be more
             return Ok(Some(id));
         }
-        while self.elevator.waiting() > 0 && self.ahead.is_none() && self.direct.is_empty() {
+        self.has_inserted = self.elevator_waits();
+        while self.elevator_waits() && self.ahead.is_none() && self.direct.is_empty() {
             let has_room = self.may_submit();
             if !has_room && !self.limits.takes_one_ahead {
                 self.restarts = true;
@@ -984,10 +989,16 @@ impl Queue {
         (self.is_due || self.passes) && self.has_something()
     }
 
+    /// True if something waits in the elevator. Below `none` nothing is put there while the drive has room: so it is rarely asked.
+    #[inline]
+    fn elevator_waits(&self) -> bool {
+        self.has_inserted && self.elevator.waiting() > 0
+    }
+
     /// True if something waits for its drive.
     #[inline]
     fn has_something(&self) -> bool {
-        self.elevator.waiting() > 0
+        self.elevator_waits()
             || self.ahead.is_some()
             || !self.direct.is_empty()
             || !self.flushes_waiting.is_empty()

@@ -7,8 +7,7 @@
 use super::bio::{Issuer, Manner, Owner};
 use super::slab::Slab;
 use super::ticks::{HZ, Ticks};
-use super::{Engine, Target};
-use crate::error::SimError;
+use super::{Engine, Outcome, Target};
 use crate::figures::RebuildFigures;
 use crate::kernel::Kernel;
 
@@ -507,7 +506,7 @@ impl Rebuild {
 
 impl Engine {
     /// md writes down that a rebuild begins, as there is another member, and starts the thread for it.
-    pub(super) fn begin_rebuild(&mut self) -> Result<(), SimError> {
+    pub(super) fn begin_rebuild(&mut self) -> Outcome {
         if let Target::Array(fabric) = &mut self.target
             && fabric.is_rebuilding()
         {
@@ -519,7 +518,7 @@ impl Engine {
     }
 
     /// md's thread for the rebuild goes as far as it can.
-    pub(super) fn work_on_rebuild(&mut self) -> Result<(), SimError> {
+    pub(super) fn work_on_rebuild(&mut self) -> Outcome {
         loop {
             let queues = &self.queues;
             let Target::Array(fabric) = &mut self.target else {
@@ -545,7 +544,7 @@ impl Engine {
 
     /// md's thread first writes the superblocks, if the rebuild has noted how far it is (`md_check_recovery`). True while it
     /// does that, and nothing else.
-    pub(super) fn md_thread_is_noting(&mut self) -> Result<bool, SimError> {
+    pub(super) fn md_thread_is_noting(&mut self) -> Outcome<bool> {
         let Target::Array(fabric) = &mut self.target else {
             return Ok(false);
         };
@@ -555,7 +554,7 @@ impl Engine {
         Ok(matches!(&self.target, Target::Array(fabric) if fabric.superblock.left > 0))
     }
 
-    fn read_unit(&mut self, unit: u32) -> Result<(), SimError> {
+    fn read_unit(&mut self, unit: u32) -> Outcome {
         let Target::Array(fabric) = &mut self.target else {
             return Ok(());
         };
@@ -596,7 +595,7 @@ impl Engine {
     }
 
     /// md's thread writes what was read, or compares it; while it writes superblocks, units wait for it.
-    pub(super) fn write_unit(&mut self, unit: u32) -> Result<(), SimError> {
+    pub(super) fn write_unit(&mut self, unit: u32) -> Outcome {
         let is_noting = self.md_thread_is_noting()?;
         let Target::Array(fabric) = &mut self.target else {
             return Ok(());
@@ -621,7 +620,7 @@ impl Engine {
         Ok(())
     }
 
-    pub(super) fn unit_part_done(&mut self, unit: u32) -> Result<(), SimError> {
+    pub(super) fn unit_part_done(&mut self, unit: u32) -> Outcome {
         let Target::Array(fabric) = &mut self.target else {
             return Ok(());
         };
@@ -639,7 +638,7 @@ impl Engine {
         self.end_unit(unit)
     }
 
-    fn end_unit(&mut self, unit: u32) -> Result<(), SimError> {
+    fn end_unit(&mut self, unit: u32) -> Outcome {
         if let Target::Array(fabric) = &mut self.target
             && let Some(rebuild) = &mut fabric.rebuild
         {
@@ -655,13 +654,13 @@ impl Engine {
 
     /// The end of a unit wakes md's thread for the rebuild and those who wait at the barrier, and the older thread runs first:
     /// it still finds that others wait.
-    pub(super) fn units_ended(&mut self) -> Result<(), SimError> {
+    pub(super) fn units_ended(&mut self) -> Outcome {
         self.work_on_rebuild()?;
         self.rebuild_went_on()
     }
 
     /// The rebuild goes on if a row of it or a request that held it up is done, before the next ones wait at the barrier.
-    pub(super) fn take_turns(&mut self) -> Result<(), SimError> {
+    pub(super) fn take_turns(&mut self) -> Outcome {
         if std::mem::take(&mut self.rebuild_awake) {
             self.rebuild_went_on()?;
         }
@@ -674,7 +673,7 @@ impl Engine {
     }
 
     /// A part of the rebuild, or a request that held it up, is done: who waited at the barrier goes first.
-    fn rebuild_went_on(&mut self) -> Result<(), SimError> {
+    fn rebuild_went_on(&mut self) -> Outcome {
         while let Target::Array(fabric) = &mut self.target
             && let Some(rebuild) = &mut fabric.rebuild
             && let Some(slot) = rebuild.admitted()

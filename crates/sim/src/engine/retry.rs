@@ -11,8 +11,7 @@ use spindle_array::STRIPE_BLOCK;
 use super::bio::{Chain, Owner};
 use super::load::Stage;
 use super::stripes::Retry;
-use super::{BLOCK, Engine, Target};
-use crate::error::SimError;
+use super::{BLOCK, Engine, Outcome, Target};
 
 /// Longer requests are several bios, of which io_uring leaves the whole to a thread that may wait (`__blkdev_direct_IO`).
 const MOST_OF_A_BIO: u64 = 1 << 20;
@@ -62,7 +61,7 @@ impl Engine {
     }
 
     /// md's thread reads again what found no free request; false if it sleeps for one itself.
-    pub(super) fn reads_again(&mut self) -> Result<bool, SimError> {
+    pub(super) fn reads_again(&mut self) -> Outcome<bool> {
         if let Some(stripes) = self.stripes() {
             stripes.begin_retries();
         }

@@ -7,8 +7,7 @@ use super::fair::{Fair, Who};
 use super::load::{Alarm, Stage};
 use super::stripes::{Placed, Requests, Stripes};
 use super::threads::Readings;
-use super::{Engine, Target};
-use crate::error::SimError;
+use super::{Engine, Outcome, Target};
 use crate::request::Origin;
 
 /// Time after which a plug is pulled (`unplug_delay`, 2.6).
@@ -36,7 +35,7 @@ impl Engine {
     }
 
     /// The bio of a request is made, unless it was made before its thread slept.
-    pub(super) fn begin_bio(&mut self, slot: u32) -> Result<(), SimError> {
+    pub(super) fn begin_bio(&mut self, slot: u32) -> Outcome {
         match std::mem::take(&mut self.load.slots[slot as usize].is_begun) {
             true => Ok(()),
             false => self.read_clock(Readings::BIO),
@@ -45,14 +44,14 @@ impl Engine {
 
     /// Gives rows their heads; threads whose last row has one go on.
     #[inline]
-    pub(super) fn place_rows(&mut self) -> Result<(), SimError> {
+    pub(super) fn place_rows(&mut self) -> Outcome {
         if self.has_parity {
             self.place_rows_of_stripes()?;
         }
         Ok(())
     }
 
-    fn place_rows_of_stripes(&mut self) -> Result<(), SimError> {
+    fn place_rows_of_stripes(&mut self) -> Outcome {
         while let Target::Array(fabric) = &mut self.target
             && let Some(stripes) = &mut fabric.stripes
             && let Some(placed) = stripes.place()
@@ -73,7 +72,7 @@ impl Engine {
     }
 
     /// Read-ahead that found no row free fails; the rows that it found are read nevertheless.
-    pub(super) fn give_up(&mut self, slot: u32, rows: u32) -> Result<(), SimError> {
+    pub(super) fn give_up(&mut self, slot: u32, rows: u32) -> Outcome {
         if let Some(cache) = &mut self.cache {
             cache.fail(slot);
         }
@@ -84,14 +83,14 @@ impl Engine {
     /// md's thread: what the rows in its list need. False if it has lost the processor before its end, to the load's thread from
     /// which it had taken it: at a tick.
     #[inline]
-    pub(super) fn handle_rows(&mut self, yields: bool) -> Result<bool, SimError> {
+    pub(super) fn handle_rows(&mut self, yields: bool) -> Outcome<bool> {
         match self.has_parity || !self.awake.is_empty() {
             true => self.handle_rows_of_stripes(yields),
             false => Ok(true),
         }
     }
 
-    fn handle_rows_of_stripes(&mut self, yields: bool) -> Result<bool, SimError> {
+    fn handle_rows_of_stripes(&mut self, yields: bool) -> Outcome<bool> {
         while !self.md_sleeps() && !self.md_writes_superblock() {
             if self.is_rebuilding && self.has_rows() && self.md_thread_is_noting()? {
                 return Ok(true);
@@ -151,7 +150,7 @@ impl Engine {
     }
 
     /// True if md's thread gives way to one that it has woken (`cond_resched`).
-    pub(super) fn gives_way(&mut self) -> Result<bool, SimError> {
+    pub(super) fn gives_way(&mut self) -> Outcome<bool> {
         if self.fair.is_none() {
             return Ok(true);
         }
@@ -174,7 +173,7 @@ impl Engine {
     }
 
     /// Threads that waited for a head go on between rows of md's thread.
-    fn let_others_go_on(&mut self) -> Result<(), SimError> {
+    fn let_others_go_on(&mut self) -> Outcome {
         self.place_rows()?;
         while let Some(worker) = self.awake.pop() {
             self.go_on(worker as usize)?;
@@ -200,14 +199,14 @@ impl Engine {
         Ok(())
     }
 
-    fn next_rows(&mut self) -> Result<Option<Requests>, SimError> {
+    fn next_rows(&mut self) -> Outcome<Option<Requests>> {
         let Target::Array(fabric) = &mut self.target else {
             return Ok(None);
         };
         Ok(fabric.next_rows(&mut self.returned)?)
     }
 
-    pub(super) fn send_rows(&mut self, requests: &Requests) -> Result<(), SimError> {
+    pub(super) fn send_rows(&mut self, requests: &Requests) -> Outcome {
         let Target::Array(fabric) = &mut self.target else {
             return Ok(());
         };
@@ -269,7 +268,7 @@ impl Engine {
     }
 
     /// A row that the stripe cache has finished.
-    fn row_done(&mut self, slot: u32) -> Result<(), SimError> {
+    fn row_done(&mut self, slot: u32) -> Outcome {
         if slot != Stripes::REBUILD {
             return self.part_done(slot);
         }
@@ -284,7 +283,7 @@ impl Engine {
     }
 
     /// The load sees the rows that the stripe cache has finished; threads whose last row has got a head go on.
-    pub(super) fn return_rows(&mut self) -> Result<(), SimError> {
+    pub(super) fn return_rows(&mut self) -> Outcome {
         while let Some(slot) = self.returned.pop_front() {
             self.row_done(slot)?;
         }

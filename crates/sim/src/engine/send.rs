@@ -7,8 +7,7 @@ use super::bio::{Bio, Chain, Issuer, Manner, Owner};
 use super::fair::Who;
 use super::load::Stage;
 use super::threads::{Postponed, Readings, Ready};
-use super::{BLOCK, Engine, Target};
-use crate::error::SimError;
+use super::{BLOCK, Engine, Outcome, Target};
 use crate::request::{BlockRequest, NONE, Origin};
 
 /// Blocks of a row of the stripe cache on one member.
@@ -40,7 +39,7 @@ impl Engine {
         (lbn, blocks): (u64, u64),
         manner: Manner,
         plugged: bool,
-    ) -> Result<u32, SimError> {
+    ) -> Outcome<u32> {
         let most = self.longest(queue, manner.discard, manner.fua);
         let (mut at, end, mut bios) = (lbn, lbn + blocks, 0);
         while at < end {
@@ -103,7 +102,7 @@ impl Engine {
 
     /// The first bio of a batch of rows finds no room under the plug, which is emptied before the others follow: the readings of
     /// the clock for that.
-    fn send_first_of_batch(&mut self, queue: usize, chain: &Chain) -> Result<u64, SimError> {
+    fn send_first_of_batch(&mut self, queue: usize, chain: &Chain) -> Outcome<u64> {
         let most = self.longest(queue, chain.request.discard, chain.request.fua);
         if !self.plug.is_full() || self.plug.has_place(queue as u32, chain, most) {
             return Ok(0);
@@ -154,6 +153,7 @@ impl Engine {
     }
 
     /// The thread that sends a bio sleeps until the bio may have a request.
+    #[cold]
     fn fall_asleep(&mut self, queue: usize, chain: &Chain) {
         if let Some(sender) = self.sender(chain) {
             self.asleep.push(sender);
@@ -171,7 +171,7 @@ impl Engine {
     /// Takes a bio under the plug: it becomes part of a request there, or of one that waits, or gets one of its own
     /// (`blk_mq_get_new_requests`). For that its thread may have to sleep.
     #[inline]
-    fn send_plugged(&mut self, queue: usize, chain: Chain) -> Result<(), SimError> {
+    fn send_plugged(&mut self, queue: usize, chain: Chain) -> Outcome {
         let most = self.longest(queue, chain.request.discard, chain.request.fua);
         if self.plug.merge(queue as u32, chain, most, &mut self.bios)
             || self.queues[queue].merges_bio(self.now_ns, &chain, &mut self.bios)
@@ -204,7 +204,7 @@ impl Engine {
 
     /// A request of its own for a bio under the plug.
     #[inline]
-    fn add_to_plug(&mut self, queue: usize, chain: Chain) -> Result<(), SimError> {
+    fn add_to_plug(&mut self, queue: usize, chain: Chain) -> Outcome {
         self.read_clock(Readings::REQUEST)?;
         if self.plug.is_full() {
             self.empty_plug()?;
@@ -231,7 +231,7 @@ impl Engine {
 
     /// The thread of a bio that may have a request now goes on in its call: the request waits under the plug, for those of
     /// other copies, and further bios become part of it.
-    pub(super) fn let_in(&mut self, queue: usize, chain: Chain) -> Result<(), SimError> {
+    pub(super) fn let_in(&mut self, queue: usize, chain: Chain) -> Outcome {
         let slot = self.issuing_slot(chain.first);
         match slot.is_some_and(|slot| self.has_no_plug(slot)) {
             true => self.enqueue(queue, &chain, true)?,
@@ -253,12 +253,7 @@ impl Engine {
     }
 
     #[inline(always)]
-    pub(super) fn enqueue(
-        &mut self,
-        queue: usize,
-        chain: &Chain,
-        plugged: bool,
-    ) -> Result<(), SimError> {
+    pub(super) fn enqueue(&mut self, queue: usize, chain: &Chain, plugged: bool) -> Outcome {
         if !plugged && self.queues[queue].merges_bio(self.now_ns, chain, &mut self.bios) {
             if self.queues[queue].has_merged() {
                 self.touch(queue);
@@ -299,7 +294,7 @@ impl Engine {
     }
 
     /// A bio has a request: what its sender has to send besides follows, unless it sleeps for another one.
-    pub(super) fn send_behind(&mut self, of: &Chain) -> Result<(), SimError> {
+    pub(super) fn send_behind(&mut self, of: &Chain) -> Outcome {
         let Some(sender) = self.sender(of) else {
             return Ok(());
         };
@@ -373,7 +368,7 @@ impl Engine {
 
     /// Hands the plug's requests to their queues.
     #[inline]
-    fn empty_plug(&mut self) -> Result<(), SimError> {
+    fn empty_plug(&mut self) -> Outcome {
         if !self.plug.is_empty() {
             self.hand_plug_over()?;
         }
@@ -383,7 +378,7 @@ impl Engine {
     /// Runs the queues that a thread has touched, at the end of its call: the block layer's thread may have to wait for the
     /// processor.
     #[inline]
-    pub(super) fn dispatch_in_call(&mut self) -> Result<(), SimError> {
+    pub(super) fn dispatch_in_call(&mut self) -> Outcome {
         match self.turns.is_none() {
             true => self.dispatch(),
             false => self.dispatch_by_turns(),
@@ -391,7 +386,7 @@ impl Engine {
     }
 
     #[inline(never)]
-    fn dispatch_by_turns(&mut self) -> Result<(), SimError> {
+    fn dispatch_by_turns(&mut self) -> Outcome {
         let is_left = |queue: &u32| {
             let queue = *queue as usize;
             !self.is_run[queue] && self.queues[queue].has_to_run()
@@ -405,7 +400,7 @@ impl Engine {
     }
 
     /// Runs the queues that the thread runs itself; the block layer's thread has the others later.
-    fn dispatch_own(&mut self) -> Result<(), SimError> {
+    fn dispatch_own(&mut self) -> Outcome {
         let mut left = std::mem::take(&mut self.touched);
         let is_run = &self.is_run;
         self.touched
@@ -417,7 +412,7 @@ impl Engine {
     }
 
     /// The part of it that only a plug with requests needs.
-    fn hand_plug_over(&mut self) -> Result<(), SimError> {
+    fn hand_plug_over(&mut self) -> Outcome {
         let reverses = self.rules.kernel.reverses_plugs();
         while self.plug.turn_to_left() {
             while let Some((queue, chain)) = self
@@ -433,7 +428,7 @@ impl Engine {
     /// The thread that works has nothing more to send, and md's thread and the elevators go on: so they do between two
     /// requests of a thread, when it returns from the system call.
     #[inline]
-    pub(super) fn unplug(&mut self) -> Result<(), SimError> {
+    pub(super) fn unplug(&mut self) -> Outcome {
         if !self.has_parity {
             return self.finish_plug();
         }
@@ -452,7 +447,7 @@ impl Engine {
     /// layer's get the processor when the call returns, and so find what both need. A write to a device has a plug of its
     /// own, and a file's read too, whose end runs the queues (`blkdev_write_iter`, `iomap_dio_rw`).
     #[inline]
-    pub(super) fn send_in_call(&mut self, slot: u32) -> Result<(), SimError> {
+    pub(super) fn send_in_call(&mut self, slot: u32) -> Outcome {
         let reads = self.load.slots[slot as usize].request.op == Op::Read;
         let has_own_plug = !reads || self.journal.is_some();
         if self.one_call_each || has_own_plug && !self.has_parity {
@@ -468,7 +463,7 @@ impl Engine {
 
     /// Empties the plug; the next one is new.
     #[inline]
-    pub(super) fn finish_plug(&mut self) -> Result<(), SimError> {
+    pub(super) fn finish_plug(&mut self) -> Outcome {
         if self.has_bitmap && self.has_mirrors {
             self.release_held()?;
         }
@@ -508,7 +503,7 @@ impl Engine {
 
     /// md's thread and the elevators go on. `yields`: to threads that wait for a head, after a few rows.
     #[inline]
-    pub(super) fn run_md(&mut self, yields: bool) -> Result<(), SimError> {
+    pub(super) fn run_md(&mut self, yields: bool) -> Outcome {
         if !self.has_parity {
             return self.finish_plug();
         }
@@ -546,7 +541,7 @@ impl Engine {
         (member, offset, len): (u32, u64, u64),
         manner: Manner,
         plugged: bool,
-    ) -> Result<u32, SimError> {
+    ) -> Outcome<u32> {
         let start = match &self.target {
             Target::Drive { start } => *start,
             Target::Array(fabric) => fabric.starts[member as usize],

@@ -7,8 +7,7 @@ use super::bio::{Bio, Chain};
 use super::fair::Turns;
 use super::journal::Journal;
 use super::load::{Alarm, Stage};
-use super::{Engine, Target};
-use crate::error::SimError;
+use super::{Engine, Outcome, Target};
 
 /// Requests of a call that io_uring plugs are more than these (`IO_PLUG_THRESHOLD`).
 const UNPLUGGED: usize = 2;
@@ -71,7 +70,7 @@ pub(super) enum Postponed {
 
 impl Engine {
     /// Handles an alarm.
-    pub(super) fn alarm(&mut self, alarm: Alarm) -> Result<(), SimError> {
+    pub(super) fn alarm(&mut self, alarm: Alarm) -> Outcome {
         match alarm {
             Alarm::Worker(worker) => {
                 let of = &mut self.load.workers[worker as usize];
@@ -132,7 +131,7 @@ impl Engine {
 
     /// Gives each free slot of a worker a request that is due, and hands them over.
     #[inline]
-    pub(super) fn fill(&mut self, worker: usize) -> Result<(), SimError> {
+    pub(super) fn fill(&mut self, worker: usize) -> Outcome {
         let is_opening = |journal: &Journal| journal.is_opened_for(worker as u32);
         if self.journal.as_deref().is_some_and(is_opening) {
             return Ok(());
@@ -172,7 +171,13 @@ impl Engine {
 
     /// One call with the requests of the batch.
     #[inline]
-    pub(super) fn submit(&mut self) -> Result<(), SimError> {
+    pub(super) fn submit(&mut self) -> Outcome {
+        if self.is_plain
+            && let [slot] = self.batch[..]
+        {
+            self.batch.clear();
+            return self.submit_alone(slot);
+        }
         // A request that is done at once brings a call of another thread.
         let mut batch = std::mem::take(&mut self.batch);
         let plugged = batch.len() > UNPLUGGED;
@@ -215,6 +220,17 @@ impl Engine {
         self.unplug()
     }
 
+    /// One call with one request, where only the plug and the elevators have work afterwards.
+    #[inline]
+    fn submit_alone(&mut self, slot: u32) -> Outcome {
+        self.sleeps = false;
+        match self.load.slots[slot as usize].rest.is_some() {
+            true => self.send_rest(slot, false)?,
+            false => self.issue(slot, false)?,
+        }
+        self.finish_plug()
+    }
+
     /// Place of the last read of a call, 0 without one: up to it the thread has to have its rows before it goes on. Writes wait
     /// for rows in their order whether it sleeps or not.
     fn last_read(&self, slots: &[u32]) -> usize {
@@ -223,7 +239,7 @@ impl Engine {
     }
 
     /// The thread of a slot gets heads for its rows before it sends the next request of its call, or sleeps.
-    fn place_rows_in_call(&mut self, slot: u32) -> Result<(), SimError> {
+    fn place_rows_in_call(&mut self, slot: u32) -> Outcome {
         let worker = self.load.slots[slot as usize].worker;
         self.place_rows()?;
         if self.load.workers[worker as usize].blocked > 0 {
@@ -237,7 +253,7 @@ impl Engine {
     /// The thread of a slot looks at the clock before its request. True if it has to give way after that call, and sends the
     /// request later.
     #[inline(never)]
-    fn looks_at_clock(&mut self, slot: u32) -> Result<bool, SimError> {
+    fn looks_at_clock(&mut self, slot: u32) -> Outcome<bool> {
         if std::mem::take(&mut self.load.slots[slot as usize].has_looked) {
             return Ok(false);
         }
@@ -254,7 +270,7 @@ impl Engine {
     /// A call of a worker's thread that sends nothing returns: the block layer's thread may take the processor, and another
     /// one after it. True if the thread has to give way.
     #[inline]
-    pub(super) fn call_returns(&mut self, worker: usize) -> Result<bool, SimError> {
+    pub(super) fn call_returns(&mut self, worker: usize) -> Outcome<bool> {
         if !self.one_call_each || self.turns.is_none() {
             return Ok(false);
         }
@@ -284,7 +300,7 @@ impl Engine {
 
     /// Workers that have seen all completions of this moment hand over their next requests.
     #[inline]
-    pub(super) fn fill_ready(&mut self) -> Result<(), SimError> {
+    pub(super) fn fill_ready(&mut self) -> Outcome {
         while !self.ready.is_empty() {
             if self.turns.is_some() {
                 self.dispatch()?;
@@ -365,14 +381,14 @@ impl Engine {
 
     /// A thread reads the clock, so often. Drives finish commands meanwhile.
     #[inline]
-    pub(super) fn read_clock(&mut self, readings: u64) -> Result<(), SimError> {
+    pub(super) fn read_clock(&mut self, readings: u64) -> Outcome {
         if self.rules.reading_ns == 0 || self.in_interrupt {
             return Ok(());
         }
         self.spend(readings * self.rules.reading_ns)
     }
 
-    fn spend(&mut self, ns: u64) -> Result<(), SimError> {
+    fn spend(&mut self, ns: u64) -> Outcome {
         let until_ns = self.now_ns + ns;
         let is_ticked = match (&self.turns, &self.fair) {
             (Some(turns), _) => turns.is_ticked(self.now_ns, until_ns),
@@ -424,7 +440,7 @@ impl Engine {
     }
 
     /// Does what an interrupt has left to threads.
-    pub(super) fn catch_up_on(&mut self, postponed: Postponed) -> Result<(), SimError> {
+    pub(super) fn catch_up_on(&mut self, postponed: Postponed) -> Outcome {
         match postponed {
             Postponed::Bio(queue, bio) => self.bio_handled(queue, &bio),
             Postponed::Flushed(queue, slot) => self.flush_handled(queue, slot),
@@ -436,7 +452,7 @@ impl Engine {
 
     /// Draws requests that are due for a worker's free slots, `most` of them, into the batch.
     #[inline]
-    fn gather(&mut self, worker: usize, most: usize) -> Result<(), SimError> {
+    fn gather(&mut self, worker: usize, most: usize) -> Outcome {
         let now_ns = self.now_ns;
         while self.batch.len() < most {
             let of = &mut self.load.workers[worker];
