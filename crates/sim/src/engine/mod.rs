@@ -86,8 +86,8 @@ const LOOK: u64 = 4096;
 /// Blocks of this many bytes.
 const BLOCK: u64 = 512;
 
-/// What a step of the engine comes to. An error is far away: success alone, which nearly all steps end with, is handed back
-/// in a register.
+/// The outcome of a step of the engine. The error is kept elsewhere, so that success, with which nearly all steps end, is
+/// handed back in a register.
 type Outcome<T = ()> = Result<T, Box<SimError>>;
 
 /// Options of a run.
