@@ -353,3 +353,69 @@ impl Segments {
         self.set_content(index, if keep { Content::Clean } else { Content::Empty });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Buffer;
+
+    const SEGMENTS: usize = 6;
+    const SIZE: u32 = 64;
+
+    /// The segment of the highest value, among equals the one that was used longest ago, looked for one by one.
+    fn chosen(of: &Segments, used: &[u64], value: impl Fn(&Segment) -> u64) -> Option<usize> {
+        let worth = |index: &usize| (value(&of.segments[*index]), u64::MAX - used[*index]);
+        let best = (0..SEGMENTS).max_by_key(worth)?;
+        (value(&of.segments[best]) > 0).then_some(best)
+    }
+
+    #[test]
+    fn the_short_way_chooses_as_the_long_one() {
+        // On a drive so large that blocks are told apart coarsely, and on a small one.
+        for base in [0, (1 << 36) - 5000] {
+            let buffer = Buffer {
+                segments: SEGMENTS as u32,
+                segment_blocks: SIZE,
+                caching: true,
+                ..Buffer::default()
+            };
+            let mut of = Segments::new(&buffer, base + 5000);
+            let mut used: Vec<u64> = (0..SEGMENTS as u64).collect();
+            let mut state = 7_u64;
+            let (mut hits, mut misses) = (0, 0);
+            for step in 0..50_000_u64 {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                let (draw, lbn) = ((state >> 33) as usize, base + (state >> 40) % 4900);
+                let (index, blocks) = (draw % SEGMENTS, 1 + (draw / 64 % 40) as u64);
+                match draw / 8 % 8 {
+                    0 => of.set(index, lbn, lbn + blocks),
+                    1 => of.fill(index, of.end(index).max(lbn).min(of.end(index) + 9)),
+                    2 => {
+                        of.touch(index);
+                        used[index] = SEGMENTS as u64 + step;
+                    }
+                    3 => of.set_content(index, Content::Clean),
+                    4 => of.set_content(index, Content::Writing),
+                    5 => of.set_content(index, Content::Empty),
+                    6 => of.overwrite(lbn, blocks, [Some(index), None]),
+                    _ => of.settle(index),
+                }
+                let value = |segment: &Segment| of.value_of(segment, lbn, blocks, 0).0;
+                let read = of.for_read(lbn, blocks, None);
+                assert_eq!(read.map(|(index, _)| index), chosen(&of, &used, value));
+                match read {
+                    Some((_, Hit::None)) | None => misses += 1,
+                    _ => hits += 1,
+                }
+                let value = |segment: &Segment| match segment.content {
+                    Content::Clean if lbn < segment.end && segment.start < lbn + blocks => 4,
+                    _ => segment.value_without(),
+                };
+                assert_eq!(of.for_write(lbn, blocks), chosen(&of, &used, value));
+            }
+            assert!(hits > 100 && misses > 100, "{hits} and {misses}");
+        }
+    }
+}
