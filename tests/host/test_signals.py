@@ -18,9 +18,19 @@ class Thing:
     pass
 
 
+@pytest.mark.parametrize("start_s", [0, 0.1])
 @pytest.mark.parametrize("number", ENDING)
-def test_a_signal_amid_the_collection_of_garbage_is_not_lost(number: signal.Signals) -> None:
-    """Python ignores what a weak reference's callback raises."""
+def test_a_signal_amid_the_collection_of_garbage_is_not_lost(
+    number: signal.Signals, start_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python ignores what a weak reference's callback raises. The thread that sends the signal again may begin late."""
+    real = threading.Thread.start
+
+    def start(thread: threading.Thread) -> None:
+        real(thread)
+        time.sleep(start_s)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
     things = [Thing()]
     reference = weakref.ref(things[0], lambda _: signal.raise_signal(number))
 

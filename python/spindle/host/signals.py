@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from types import FrameType
@@ -30,19 +31,32 @@ def unwinding() -> Iterator[None]:
     then comes again a moment later.
     """
 
+    in_hook = False
+
     def stop(signum: int, _frame: FrameType | None) -> None:
-        raise Stopped(signum)
+        # What the hook raises is ignored too; the signal that comes again stands for this one.
+        if not in_hook:
+            raise Stopped(signum)
 
     hook = sys.unraisablehook
+    main = threading.get_ident()
+
+    def send_later(signum: int) -> None:
+        time.sleep(_MOMENT_S)
+        while in_hook:  # on a busy machine a thread may take longer than a moment to begin
+            time.sleep(_MOMENT_S)
+        signal.pthread_kill(main, signum)
 
     def come_again(ignored: sys.UnraisableHookArgs) -> None:
+        nonlocal in_hook
         if not isinstance(ignored.exc_value, Stopped):
             hook(ignored)
             return
-        main = threading.main_thread().ident
-        again = threading.Timer(_MOMENT_S, signal.pthread_kill, (main, ignored.exc_value.signum))
-        again.daemon = True
-        again.start()
+        in_hook = True
+        try:
+            threading.Thread(target=send_later, args=(ignored.exc_value.signum,), daemon=True).start()
+        finally:
+            in_hook = False
 
     with ExitStack() as undo:
         undo.callback(setattr, sys, "unraisablehook", hook)
