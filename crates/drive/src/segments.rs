@@ -371,7 +371,7 @@ mod tests {
 
     #[test]
     fn the_short_way_chooses_as_the_long_one() {
-        // On a drive so large that blocks are told apart coarsely, and on a small one.
+        // On a drive so large that spans are coarse, and on a small one.
         for base in [0, (1 << 36) - 5000] {
             let buffer = Buffer {
                 segments: SEGMENTS as u32,
