@@ -6,6 +6,7 @@
 //! One thread, integer nanoseconds, no allocation once everything has been as busy as it gets. Several events at one
 //! time are dealt with in a fixed order: drives, timers of elevators, alarms of the load, the rebuild.
 
+mod backlog;
 mod bio;
 mod bitmap;
 mod buffered;
@@ -14,7 +15,6 @@ mod dispatch;
 mod events;
 mod fabric;
 mod fair;
-mod fifo;
 mod files;
 mod flush;
 mod growth;
@@ -51,13 +51,13 @@ use spindle_measure::{
 };
 use spindle_workload::Workload;
 
+use self::backlog::Backlog;
 use self::bio::{Bio, Chain};
 pub(crate) use self::bitmap::Bitmap;
 use self::events::{Events, NEVER, Silence};
 use self::fabric::Piece;
 pub(crate) use self::fabric::{Fabric, Setup, StripeRules};
 use self::fair::{Fair, Turns};
-use self::fifo::Fifo;
 pub(crate) use self::files::lay_out;
 use self::growth::Growth;
 use self::iowq::IoThreads;
@@ -166,7 +166,7 @@ pub(crate) struct Engine {
     /// Absent without `[files]`.
     journal: Option<Box<Journal>>,
     capacity: u64,
-    finished: Fifo<(usize, Completion)>,
+    finished: Backlog<(usize, Completion)>,
     /// Queues that received bios and have not been run since.
     touched: Vec<u32>,
     /// Queues in which requests have become parts of others while threads wait for one.
@@ -203,7 +203,7 @@ pub(crate) struct Engine {
     /// Their threads, each as often as it has bios that wait for a request.
     asleep: Vec<u32>,
     /// Workers with free slots that have seen all completions of the moment next.
-    ready: Fifo<Ready>,
+    ready: Backlog<Ready>,
     /// An interrupt is being dealt with.
     in_interrupt: bool,
     /// `SimOptions::thread_start_ns`, and whether the first thread has begun.
@@ -312,7 +312,7 @@ impl Engine {
             ),
             bios: Slab::with_capacity(256),
             plug: Plug::default(),
-            finished: Fifo::with_capacity(64),
+            finished: Backlog::with_capacity(64),
             touched: Vec::with_capacity(queues.len()),
             merged: Vec::new(),
             is_touched: vec![false; queues.len()],
@@ -335,7 +335,7 @@ impl Engine {
                 .then(|| IoThreads::new(load.workers.len(), load.slots.len())),
             behind: VecDeque::new(),
             asleep: Vec::new(),
-            ready: Fifo::with_capacity(64),
+            ready: Backlog::with_capacity(64),
             in_interrupt: false,
             thread_start_ns: options.thread_start_ns,
             has_begun: false,
