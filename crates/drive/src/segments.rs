@@ -169,8 +169,13 @@ impl Segments {
     /// Brings the segment's end to `end` and lets the oldest blocks go if it overflows.
     #[inline]
     pub(crate) fn fill(&mut self, index: usize, end: u64) {
-        let start = self.start(index).max(end.saturating_sub(self.size));
-        self.set(index, start, end);
+        let Segment {
+            start, end: before, ..
+        } = self.segments[index];
+        let first = start.max(end.saturating_sub(self.size));
+        if (first, end) != (start, before) {
+            self.set(index, first, end);
+        }
     }
 
     /// True if the last command of the segment was a write.

@@ -1,17 +1,18 @@
 //! Coarse latency counts of each interval: how the distribution moved in time.
 //!
-//! A bucket is a quarter of a power of two of the whole histogram's slots, so that counts of an interval are differences
-//! of sums of slots and cost nothing per request. Few buckets are used in one interval; a series stores those only.
+//! A bucket is a quarter of a power of two of the whole histogram's slots. Requests are counted as they end: sums of slots,
+//! taken at the end of each interval, cost more where an interval has few requests. Few buckets are used in one interval;
+//! a series stores those only.
 
-use crate::histogram::Histogram;
+use crate::histogram::{Histogram, QUARTERS};
 
 /// Number of buckets: one below 256 ns, then four a power of two up to the end of the histogram.
 pub const LATENCY_BUCKETS: usize =
-    1 + ((u64::BITS - Histogram::HIGHEST_NS.leading_zeros() - FIRST_BITS) as usize * QUARTERS);
+    1 + ((u64::BITS - Histogram::HIGHEST_NS.leading_zeros() - FIRST_BITS) as usize * PARTS);
 /// log2 of the end of the first bucket, ns.
 const FIRST_BITS: u32 = 8;
 /// Buckets of one power of two.
-const QUARTERS: usize = 4;
+const PARTS: usize = 4;
 /// Bytes of an interval with some forty buckets: reads and writes of a busy second. Memory for this many is reserved
 /// at the start, because memory that a long run reserves later is taken while it is measured.
 const TYPICAL: usize = 128;
@@ -29,9 +30,17 @@ const fn lowest_ns(bucket: usize) -> u64 {
     if bucket == 0 {
         return 0;
     }
-    let (power, quarter) = ((bucket - 1) / QUARTERS, (bucket - 1) % QUARTERS);
-    ((QUARTERS + quarter) as u64)
-        << (FIRST_BITS as usize + power - QUARTERS.trailing_zeros() as usize)
+    let (power, quarter) = ((bucket - 1) / PARTS, (bucket - 1) % PARTS);
+    ((PARTS + quarter) as u64) << (FIRST_BITS as usize + power - PARTS.trailing_zeros() as usize)
+}
+
+/// Adds counts by quarters of a histogram; the first ones are one bucket.
+pub(crate) fn add_quarters(counts: &mut Counts, quarters: &[u64; QUARTERS]) {
+    let (first, others) = quarters.split_at(QUARTERS + 1 - LATENCY_BUCKETS);
+    counts[0] += first.iter().sum::<u64>();
+    for (count, quarter) in counts[1..].iter_mut().zip(others) {
+        *count += quarter;
+    }
 }
 
 /// The counts of equally long intervals, one after the other: the number of used buckets, and each of them with its

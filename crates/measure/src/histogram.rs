@@ -5,8 +5,6 @@
 //! and sum of squares are kept beside the slots as integers: mean and standard deviation have no slot error at all.
 //! The derivation is in `docs/explanation/measurement.md`.
 
-use crate::coarse::Counts;
-
 /// Values below this have a slot of their own, ns; a power of two.
 const LINEAR: u64 = 512;
 /// Slots of one power of two.
@@ -17,6 +15,8 @@ const HALF_BITS: u32 = HALF.trailing_zeros();
 const RANGE_BITS: u32 = 42;
 /// Number of slots: 35 KiB x 2, of which a run touches the few that its latencies fall into.
 const SLOTS: usize = (RANGE_BITS - HALF_BITS) as usize * HALF + HALF;
+/// Number of quarters of powers of two.
+pub(crate) const QUARTERS: usize = SLOTS / (HALF / 4);
 
 /// A latency distribution in nanoseconds.
 ///
@@ -71,11 +71,18 @@ impl Histogram {
     /// Counts one latency.
     #[inline(always)]
     pub fn record(&mut self, ns: u64) {
+        self.record_in_quarter(ns);
+    }
+
+    /// Counts one latency. Its quarter: such a part of a power of two that it falls into, the first ones below `LINEAR`.
+    #[inline(always)]
+    pub(crate) fn record_in_quarter(&mut self, ns: u64) -> usize {
         if ns > Self::HIGHEST_NS {
             self.record_beyond(ns, 1);
-            return;
+            return QUARTERS - 1;
         }
-        self.slots[slot_of(ns)] += 1;
+        let slot = slot_of(ns);
+        self.slots[slot] += 1;
         self.count += 1;
         if ns < self.min_ns || ns > self.max_ns {
             self.widen(ns);
@@ -85,6 +92,7 @@ impl Histogram {
         self.sum_of_squares = self
             .sum_of_squares
             .wrapping_add(u128::from(ns) * u128::from(ns));
+        slot / (HALF / 4)
     }
 
     /// Counts the same latency `times` times.
@@ -124,22 +132,6 @@ impl Histogram {
         self.sum_of_squares = self
             .sum_of_squares
             .saturating_add((value * value).saturating_mul(weight));
-    }
-
-    /// Adds the counts of all slots to coarse buckets, each of which is a whole number of slots.
-    pub(crate) fn add_coarse(&self, counts: &mut Counts) {
-        const WIDTH: usize = HALF / 4;
-        if self.count == 0 {
-            return;
-        }
-        let bucket_of = |ns: u64| (slot_of(ns.min(Self::HIGHEST_NS)) / WIDTH).saturating_sub(3);
-        // Only between the extremes: the other slots may never have been touched.
-        let (first, last) = (bucket_of(self.min_ns), bucket_of(self.max_ns));
-        for (bucket, count) in counts.iter_mut().enumerate().take(last + 1).skip(first) {
-            let end = (bucket + 4) * WIDTH;
-            let start = if bucket == 0 { 0 } else { end - WIDTH };
-            *count += self.slots[start..end].iter().sum::<u64>();
-        }
     }
 
     /// Adds the counts of `other`.

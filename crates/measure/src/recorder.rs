@@ -1,12 +1,12 @@
 //! The recorder of one worker: the engine calls it on every completion.
 //!
-//! The hot path is a histogram and one compare. Work that is due once per interval - the series, the ramp - is done
-//! on differences of the running totals when a completion crosses the next boundary.
+//! The hot path is a histogram, a coarse one of the interval, and one compare. Work that is due once per interval - the
+//! series, the ramp - is done on differences of the running totals when a completion crosses the next boundary.
 
-use crate::coarse::{Counts, LATENCY_BUCKETS};
+use crate::coarse::{Counts, LATENCY_BUCKETS, add_quarters};
 use crate::errors::ErrorLog;
 use crate::figures::LateFigures;
-use crate::histogram::Histogram;
+use crate::histogram::{Histogram, QUARTERS};
 use crate::kind::OpKind;
 use crate::record::{KindRecord, StreamRecord};
 use crate::series::{Series, Sums};
@@ -78,8 +78,6 @@ pub struct StreamRecorder {
     end_ns: u64,
     service: bool,
     series: Series,
-    /// Coarse counts of reads and writes at the start of the interval.
-    base: Box<Counts>,
     errors: ErrorLog,
 }
 
@@ -149,7 +147,6 @@ impl StreamRecorder {
             end_ns,
             service: plan.service,
             series,
-            base: Box::new([0; LATENCY_BUCKETS]),
             errors: ErrorLog::default(),
         };
         for &kind in plan.kinds {
@@ -343,11 +340,8 @@ impl StreamRecorder {
                 continue;
             }
             interval.max_latency_ns = interval.max_latency_ns.max(part.max_ns);
-            tally.latency.add_coarse(&mut counts);
-        }
-        let before = std::mem::replace(&mut *self.base, counts);
-        for (count, before) in counts.iter_mut().zip(before) {
-            *count -= before;
+            add_quarters(&mut counts, &tally.quarters);
+            tally.quarters.fill(0);
         }
         (interval, counts)
     }
@@ -358,6 +352,8 @@ impl StreamRecorder {
 struct Tally {
     bytes: u64,
     interval_max_ns: u64,
+    /// Counts of the interval by quarters of powers of two.
+    quarters: [u64; QUARTERS],
     latency: Histogram,
     service: Option<Histogram>,
     /// Totals at the start of the interval.
@@ -387,6 +383,7 @@ impl Tally {
         Box::new(Tally {
             bytes: 0,
             interval_max_ns: 0,
+            quarters: [0; QUARTERS],
             latency: Histogram::touched(),
             service: service.then(Histogram::touched),
             base: Base::default(),
@@ -402,7 +399,7 @@ impl Tally {
         if latency_ns > self.interval_max_ns {
             self.raise(latency_ns);
         }
-        self.latency.record(latency_ns);
+        self.quarters[self.latency.record_in_quarter(latency_ns)] += 1;
     }
 
     #[cold]
@@ -417,6 +414,7 @@ impl Tally {
         self.ramp_latency_ns = self.latency.sum_ns() as u64;
         self.bytes = 0;
         self.interval_max_ns = 0;
+        self.quarters.fill(0);
         self.base = Base::default();
         self.latency.clear();
         if let Some(service) = &mut self.service {

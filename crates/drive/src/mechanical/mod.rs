@@ -510,12 +510,12 @@ impl Device for Mechanical {
     }
 
     fn advance(&mut self, now_ns: u64, done: &mut impl FnMut(Completion)) {
+        let mut dispatch = self.dispatch_ns().unwrap_or(u64::MAX);
         loop {
             let finish = self
                 .finished
                 .last()
                 .map_or(u64::MAX, |completion| completion.finish_ns);
-            let dispatch = self.dispatch_ns().unwrap_or(u64::MAX);
             if finish.min(dispatch) > now_ns {
                 return;
             }
@@ -529,6 +529,7 @@ impl Device for Mechanical {
                 self.finished.pop();
             } else {
                 self.dispatch(dispatch);
+                dispatch = self.dispatch_ns().unwrap_or(u64::MAX);
             }
         }
     }

@@ -4,14 +4,19 @@
 /// that was set first before the others; then those of other sources, by their numbers.
 #[derive(Debug, Clone)]
 pub(crate) struct Events {
-    /// Times of the sources, padded to a power of two.
-    times: Vec<u64>,
+    /// The winners of all matches: the final is at 1, match `n` is between `2 n` and `2 n + 1`, and the sources, padded to a
+    /// power of two, are the last half.
+    nodes: Vec<Event>,
     /// When they were set, of drives: so many had been set before.
     orders: Vec<u64>,
     drives: usize,
     set: u64,
-    /// Winners of each match; the final is at 1.
-    winners: Vec<u32>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Event {
+    time_ns: u64,
+    source: u32,
 }
 
 /// Never.
@@ -21,15 +26,18 @@ impl Events {
     /// The first so many of the sources are `drives`; 0: all go by their numbers.
     pub(crate) fn new(sources: usize, drives: usize) -> Events {
         let leaves = sources.next_power_of_two().max(2);
+        let node = |at: usize| Event {
+            time_ns: NEVER,
+            source: (at % leaves) as u32,
+        };
         let mut events = Events {
-            times: vec![NEVER; leaves],
+            nodes: (0..2 * leaves).map(node).collect(),
             orders: vec![u64::MAX; leaves],
             drives,
             set: 0,
-            winners: vec![0; leaves],
         };
         for at in (1..leaves).rev() {
-            events.play(at);
+            events.nodes[at] = events.winner(at);
         }
         events
     }
@@ -37,51 +45,49 @@ impl Events {
     /// The earliest event and its source.
     #[inline]
     pub(crate) fn first(&self) -> (u64, usize) {
-        let source = self.winners[1] as usize;
-        (self.times[source], source)
+        let Event { time_ns, source } = self.nodes[1];
+        (time_ns, source as usize)
     }
 
     #[inline(always)]
     pub(crate) fn set(&mut self, source: usize, time_ns: u64) {
-        if self.times[source] != time_ns {
-            self.change(source, time_ns);
+        let at = self.nodes.len() / 2 + source;
+        if self.nodes[at].time_ns != time_ns {
+            self.change(at, time_ns);
         }
     }
 
     #[inline]
-    fn change(&mut self, source: usize, time_ns: u64) {
-        self.times[source] = time_ns;
-        if source < self.drives {
-            self.orders[source] = self.set;
+    fn change(&mut self, leaf: usize, time_ns: u64) {
+        let of = &mut self.nodes[leaf];
+        of.time_ns = time_ns;
+        let source = of.source;
+        if (source as usize) < self.drives {
+            self.orders[source as usize] = self.set;
             self.set += 1;
         }
-        let mut at = (source + self.times.len()) / 2;
+        let mut at = leaf / 2;
         while at > 0 {
-            let before = self.winners[at];
-            self.play(at);
+            let winner = self.winner(at);
             // Nobody else has another time: what another one won before and wins still, it wins with on the way up.
-            if self.winners[at] == before && before as usize != source {
+            if winner.source != source && winner.source == self.nodes[at].source {
                 return;
             }
+            self.nodes[at] = winner;
             at /= 2;
         }
     }
 
     #[inline(always)]
-    fn play(&mut self, at: usize) {
-        let leaves = self.times.len();
-        let player = |at: usize| {
-            if at >= leaves {
-                (at - leaves) as u32
-            } else {
-                self.winners[at]
-            }
+    fn winner(&self, at: usize) -> Event {
+        let [left, right] = self.nodes[2 * at..][..2] else {
+            unreachable!("a match has two players");
         };
-        let (left, right) = (player(2 * at), player(2 * at + 1));
-        let (left_ns, right_ns) = (self.times[left as usize], self.times[right as usize]);
-        let right_wins = right_ns < left_ns
-            || (right_ns == left_ns && self.drives > 0 && self.is_older(right, left));
-        self.winners[at] = if right_wins { right } else { left };
+        let right_wins = right.time_ns < left.time_ns
+            || (right.time_ns == left.time_ns
+                && self.drives > 0
+                && self.is_older(right.source, left.source));
+        if right_wins { right } else { left }
     }
 
     #[inline]
@@ -143,6 +149,7 @@ mod tests {
             }
         }
     }
+
     #[test]
     fn silence_lasts_a_day_without_other_events() {
         let (ring_ns, mut silence) = (5_000_000_000, Silence::default());
