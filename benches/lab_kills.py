@@ -54,7 +54,12 @@ def processes(folder: Path, mark: str) -> Iterator[str]:
 
 def left(folder: Path, mark: str, before: set[str]) -> list[str]:
     """Everything that is left."""
-    files = [str(path.relative_to(folder)) for path in (folder / "tmp").rglob("*")]
+    # Folders may disappear meanwhile: unlike `rglob`, `walk` goes on then.
+    files = [
+        str(Path(place, name).relative_to(folder))
+        for place, folders, names in os.walk(folder / "tmp")
+        for name in (*folders, *names)
+    ]
     shared = [name for name in os.listdir(SHARED) if name not in before] if SHARED.is_dir() else []
     return [*processes(folder, mark), *files, *shared]
 
