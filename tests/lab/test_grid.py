@@ -237,3 +237,13 @@ def test_more_requests_than_the_queue_takes_wait_as_under_the_kernel(
     assert abs(found.throughput_error) < 0.03
     assert abs(found.mean_error) < 0.03
     assert abs(found.p99_error) < 0.06
+
+
+@pytest.mark.parametrize(("operation", "size_kib", "threads"), [("read", 16, 16), ("write", 256, 32)])
+@pytest.mark.usefixtures("agent")
+def test_many_threads_below_bfq_share_copies_as_under_the_kernel(operation: str, size_kib: int, threads: int) -> None:
+    """bfq asks for no other queue when it begins to wait for one; who sleeps for a request sends nothing else."""
+    point = replace(POINT, level="raid10n2", drive="disk", operation=operation, size_kib=size_kib, outstanding=threads)
+    found = compare(DIRECT, measured(point))
+    assert abs(found.throughput_error) < 0.1
+    assert abs(found.mean_error) < 0.1

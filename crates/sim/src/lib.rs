@@ -30,6 +30,7 @@ mod machine;
 mod many;
 mod progress;
 mod request;
+mod ticks;
 
 pub use controller::ControllerSheet;
 pub use elevator::{Elevator, ParameterValue, Scheduler};
@@ -45,3 +46,4 @@ pub use machine::{
 pub use many::simulate_many;
 pub use progress::{Progress, StreamCounts};
 pub use request::{BlockRequest, Id};
+pub use ticks::Ticks;

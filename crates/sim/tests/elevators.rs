@@ -3,7 +3,7 @@
 use spindle_sim::elevator::{
     AnticipatorySettings, BatchRule, BfqSettings, DeadlineSettings, MqDeadlineSettings,
 };
-use spindle_sim::{BlockRequest, Elevator, Id, Kernel, Scheduler};
+use spindle_sim::{BlockRequest, Elevator, Id, Kernel, Scheduler, Ticks};
 use spindle_workload::{Priority, PriorityClass};
 
 const MS: u64 = 1_000_000;
@@ -453,6 +453,49 @@ fn bfq_waits_for_a_sequential_thread_and_not_for_a_seeking_one() {
     // No pause after it.
     stage.reads(1, &[55_000_016]).at(55).done(77_000_000);
     assert_eq!(stage.next(), Some(55_000_016));
+}
+
+#[test]
+fn bfq_asks_for_no_other_queue_when_it_begins_to_wait() {
+    let mut stage = Stage::bfq();
+    stage.reads(0, &[1000]).reads(1, &[900_000]);
+    assert_eq!(stage.next(), Some(1000));
+    stage.at(5).done(1000);
+    assert!(!stage.elevator.runs_after_completion());
+    // The pause is over: the next queue has the drive to itself, and nobody waits besides.
+    assert_eq!(stage.at(13).next(), Some(900_000));
+    stage.at(14).done(900_000);
+    assert!(!stage.elevator.runs_after_completion());
+
+    // An idle class is not waited for.
+    let mut stage = Stage::bfq();
+    let idle = with(PriorityClass::Idle, 7);
+    stage.add(BlockRequest::read(1000, 8, 0).with_priority(idle));
+    stage.add(BlockRequest::read(900_000, 8, 1).with_priority(idle));
+    assert_eq!(stage.next(), Some(1000));
+    stage.at(5).done(1000);
+    assert!(stage.elevator.runs_after_completion());
+}
+
+#[test]
+fn bfq_gives_its_idle_class_a_turn_200_ms_after_the_first_request_at_any_place_of_a_tick() {
+    for first_ms in [0, 1, 3, 5, 17, 31] {
+        let serves_idle_at = |ms: u64| {
+            let mut stage = Stage::bfq();
+            stage.elevator.follow(Ticks::new(first_ms * MS + 1));
+            stage.reads(0, &[0]);
+            assert_eq!(stage.next(), Some(0));
+            stage.at(1).done(0);
+            let idle = with(PriorityClass::Idle, 7);
+            stage
+                .at(ms)
+                .add(BlockRequest::read(900_000, 8, 1).with_priority(idle))
+                .reads(2, &[500_000]);
+            stage.next() == Some(900_000)
+        };
+        assert!(!serves_idle_at(195), "{first_ms}");
+        assert!(serves_idle_at(210), "{first_ms}");
+    }
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod scheduler;
 pub(crate) mod sorted;
 
 use crate::request::{BlockRequest, Id};
+use crate::ticks::Ticks;
 
 pub use anticipatory::Settings as AnticipatorySettings;
 pub use bfq::Settings as BfqSettings;
@@ -39,6 +40,11 @@ pub(crate) const JIFFY_NS: u64 = 1_000_000;
 pub trait Elevator: Send {
     /// Takes a request.
     fn insert(&mut self, now_ns: u64, id: Id, requests: &[BlockRequest]);
+
+    /// The ticks of the run.
+    fn follow(&mut self, ticks: Ticks) {
+        let _ = ticks;
+    }
 
     /// The request that goes to the device now. `None`: there is none, or the elevator waits for a better one.
     fn dispatch(&mut self, now_ns: u64, requests: &[BlockRequest]) -> Option<Id>;

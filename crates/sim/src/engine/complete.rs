@@ -153,7 +153,8 @@ impl Engine {
         {
             return self.let_in(queue, chain);
         }
-        if self.queues[queue].has_free(0) {
+        let request = self.bios.get(bio).request;
+        if self.queues[queue].has_free(&request, 0) {
             self.read_clock(self.readings_of_request(queue))?;
         }
         self.queues[queue]

@@ -4,7 +4,7 @@
 //! one processor, below a clock that counts timer ticks (`sched_clock` of `kernel/sched/clock.c`): a thread pays for a whole
 //! tick if it runs when one comes, and for nothing else.
 
-use super::ticks::TICK_NS;
+use crate::ticks::TICK_NS;
 
 /// A thread that slept is put at most so far before the others (half of `sysctl_sched_latency`).
 const CREDIT_NS: i64 = 3_000_000;

@@ -17,9 +17,9 @@ use spindle_workload::{Op, Request};
 use super::bio::{Bio, Chain, Issuer, Manner, Owner};
 use super::iolock::IoLocks;
 use super::load::{Slot, Stage};
-use super::ticks::Ticks;
 use super::{BLOCK, Engine, Outcome, Target};
 use crate::machine::{Files, FilesKind, Log, LogKind};
+use crate::ticks::Ticks;
 
 /// Bytes of a log write with an inode: the header of the record, a block, and the inode's core with its headers, another
 /// (`xlog_rec_header`, `xfs_inode_log_format`).

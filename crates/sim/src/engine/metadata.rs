@@ -169,6 +169,7 @@ impl Engine {
             return Ok(());
         };
         let writers = std::mem::take(&mut fabric.superblock.writers);
+        let mut threads = Vec::new();
         let mut left = writers.as_slice();
         while let Some(&last) = left.last() {
             // Who slept last is woken first (`prepare_to_wait_event`).
@@ -178,6 +179,14 @@ impl Engine {
                 .take_while(|slot| self.is_of_thread(**slot, last));
             let (before, of_thread) = left.split_at(left.len() - of_thread.count().max(1));
             left = before;
+            threads.push((last, of_thread));
+        }
+        if let Some(turns) = &self.turns {
+            // The one of them that has had the processor least is first then.
+            let worker = |slot: u32| self.load.slots[slot as usize].worker as usize;
+            threads.sort_by_key(|(last, _)| turns.had_ns(worker(*last)));
+        }
+        for (last, of_thread) in threads {
             if self.load.slots[last as usize].stage == Stage::Pages {
                 self.issue(last, true)?;
                 self.place_rows()?;

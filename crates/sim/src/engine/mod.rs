@@ -36,7 +36,6 @@ mod stripes;
 mod tags;
 mod threads;
 mod throttle;
-mod ticks;
 mod trace;
 
 use std::collections::VecDeque;
@@ -71,7 +70,6 @@ use self::slab::Slab;
 pub(crate) use self::tags::word_width;
 use self::threads::{Postponed, Ready};
 pub(crate) use self::throttle::ThrottleSetup;
-use self::ticks::Ticks;
 use self::trace::Trace;
 use crate::cache::{CacheSetup, PageCache};
 use crate::error::SimError;
@@ -80,6 +78,7 @@ use crate::kernel::Kernel;
 use crate::machine::{Files, LeftInStripes, Log, NewFile};
 use crate::progress::Progress;
 use crate::request::Id;
+use crate::ticks::Ticks;
 
 /// Number of events between two checks for a stop.
 const LOOK: u64 = 4096;

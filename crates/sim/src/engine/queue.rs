@@ -8,12 +8,12 @@ use super::bio::{Bio, Chain};
 use super::slab::Slab;
 use super::tags::Tags;
 use super::throttle::{Throttle, ThrottleSetup};
-use super::ticks::Ticks;
 use crate::controller::Unit;
 use crate::elevator::Elevator;
 use crate::elevator::sorted::{Nodes, Sorted};
 use crate::figures::{DriveFigures, FlashFigures};
 use crate::request::{BlockRequest, Id, NONE, Origin};
+use crate::ticks::Ticks;
 
 /// Id of a flush at the drive; requests have those of their slots.
 const FLUSH: u64 = u64::MAX;
@@ -311,6 +311,7 @@ impl Queue {
     /// Its timers end with ticks.
     pub(crate) fn follow(&mut self, ticks: Ticks) {
         self.ticks = ticks;
+        self.elevator.follow(ticks);
         if let Some(throttle) = &mut self.throttle {
             throttle.follow(ticks);
         }
@@ -502,8 +503,12 @@ impl Queue {
     }
 
     /// True if a read finds a free request beside so many that are taken already.
-    pub(crate) fn has_free(&self, taken: u32) -> bool {
+    pub(crate) fn has_free(&self, of: &BlockRequest, taken: u32) -> bool {
         self.allocated[0] + taken < self.limits.requests
+            && match &self.tags {
+                Some(tags) => tags.free(self.share(of)) > taken,
+                None => true,
+            }
     }
 
     /// The bio that waits since last has a thread of its own (io_uring's).
@@ -1272,7 +1277,8 @@ impl Queue {
     /// there is a request for it.
     pub(crate) fn woken_takes(&mut self, bio: u32, plugged: u32) -> Option<Chain> {
         let at = self.woken.iter().position(|of| of.chain.first == bio)?;
-        if self.woken[at].share.is_some() || !self.has_free(plugged) {
+        let of = &self.woken[at];
+        if of.share.is_some() || !self.has_free(&of.chain.request, plugged) {
             return None;
         }
         self.is_due = true;

@@ -6,10 +6,10 @@
 
 use super::bio::{Issuer, Manner, Owner};
 use super::slab::Slab;
-use super::ticks::{HZ, Ticks};
 use super::{Engine, Outcome, Target};
 use crate::figures::RebuildFigures;
 use crate::kernel::Kernel;
+use crate::ticks::{HZ, Ticks};
 
 /// `RESYNC_BLOCK_SIZE`, bytes.
 const UNIT: u64 = 64 * 1024;

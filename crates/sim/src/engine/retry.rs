@@ -40,7 +40,9 @@ impl Engine {
             && self.rules.kernel.md_passes_on_nowait()
             && of.stage != Stage::Pages
             && u64::from(of.request.len) <= fabric.longest.min(MOST_OF_A_BIO);
-        if !may_not_wait || self.queues[queue].has_free(self.plug.count(queue as u32)) {
+        if !may_not_wait
+            || self.queues[queue].has_free(&chain.request, self.plug.count(queue as u32))
+        {
             return false;
         }
         let on_member = |lbn: u64| (lbn - fabric.starts[queue]) * BLOCK;

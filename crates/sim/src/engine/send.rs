@@ -181,7 +181,8 @@ impl Engine {
         if self.is_left_to_md(queue, &chain) {
             return Ok(());
         }
-        if self.holds_up(&chain) && !self.queues[queue].has_free(self.plug.count(queue as u32)) {
+        let plugged = self.plug.count(queue as u32);
+        if self.holds_up(&chain) && !self.queues[queue].has_free(&chain.request, plugged) {
             // It sleeps for a request, and a thread that sleeps leaves nothing in its plug.
             self.empty_plug()?;
             return self.enqueue(queue, &chain, false);
@@ -198,7 +199,7 @@ impl Engine {
     /// True if the thread that sends the bio sends nothing else while it waits for a request: one of io_uring's, one with a
     /// call for each, and for reads of copies the one that submits.
     fn holds_up(&self, chain: &Chain) -> bool {
-        let of_copies = self.has_mirrors && self.one_call_each == chain.request.write;
+        let of_copies = self.has_mirrors && (chain.request.write || !self.one_call_each);
         of_copies && self.cache.is_none() || self.is_in_thread() || chain.request.no_merge
     }
 
@@ -263,7 +264,7 @@ impl Engine {
         if !plugged && self.is_left_to_md(queue, chain) {
             return Ok(());
         }
-        if !plugged && self.queues[queue].has_free(0) {
+        if !plugged && self.queues[queue].has_free(&chain.request, 0) {
             self.read_clock(self.readings_of_request(queue))?;
         }
         if self.rules.reading_ns > 0 {

@@ -47,8 +47,7 @@ impl Tags {
         let mut from = share.map_or(0, |_| self.hint % self.width);
         for step in 0..words {
             let index = (first + step) % words;
-            let bits = self.width.min(self.depth - index as u32 * self.width);
-            let usable = share.map_or(bits, |share| bits.min((self.width * share / 16).max(1)));
+            let usable = self.usable(index, share);
             if let Some(bit) = self.words[index].take(usable, from) {
                 let tag = index as u32 * self.width + bit;
                 if tag == self.hint {
@@ -64,6 +63,18 @@ impl Tags {
         }
         self.hint = 0;
         None
+    }
+
+    /// Bits that are free for this share.
+    pub(super) fn free(&self, share: Option<u32>) -> u32 {
+        let of_word = |(index, word): (usize, &Word)| word.free(self.usable(index, share));
+        self.words.iter().enumerate().map(of_word).sum()
+    }
+
+    /// Bits of a word that may be used.
+    fn usable(&self, index: usize, share: Option<u32>) -> u32 {
+        let bits = self.width.min(self.depth - index as u32 * self.width);
+        share.map_or(bits, |share| bits.min((self.width * share / 16).max(1)))
     }
 
     pub(super) fn give_back(&mut self, tag: u32) {
@@ -83,17 +94,25 @@ impl Word {
         Some(found)
     }
 
+    fn free(&self, usable: u32) -> u32 {
+        ((!self.taken | self.cleared) & mask(usable)).count_ones()
+    }
+
     /// The first free bit from one on, then from the begin.
     fn find(&self, usable: u32, from: u32) -> Option<u32> {
-        let mask = if usable >= 64 {
-            u64::MAX
-        } else {
-            (1 << usable) - 1
-        };
-        let free = !self.taken & mask;
+        let free = !self.taken & mask(usable);
         let after = if from >= 64 { 0 } else { free >> from << from };
         let found = if after == 0 { free } else { after };
         (found != 0).then(|| found.trailing_zeros())
+    }
+}
+
+/// The lowest so many bits.
+fn mask(bits: u32) -> u64 {
+    if bits >= 64 {
+        u64::MAX
+    } else {
+        (1 << bits) - 1
     }
 }
 
@@ -113,6 +132,7 @@ mod tests {
         let mut tags = Tags::new(64);
         let taken: Vec<u32> = std::iter::from_fn(|| tags.take(Some(6))).collect();
         assert_eq!(taken.len(), 4 * 6);
+        assert_eq!((tags.free(Some(6)), tags.free(None)), (0, 40));
         assert!(taken.iter().all(|tag| tag % 16 < 6));
         let rest = std::iter::from_fn(|| tags.take(None)).count();
         assert_eq!(rest, 40);
@@ -122,6 +142,7 @@ mod tests {
         tags.give_back(40);
         assert_eq!(tags.take(Some(6)), None);
         tags.give_back(36);
+        assert_eq!((tags.free(Some(6)), tags.free(None)), (1, 2));
         assert_eq!(tags.take(Some(6)), Some(36));
     }
 

@@ -5,8 +5,8 @@
 use std::collections::VecDeque;
 
 use super::bio::Chain;
-use super::ticks::{TICK_NS, Ticks};
 use crate::request::{Id, Origin};
+use crate::ticks::{TICK_NS, Ticks};
 
 /// Writes at a time to begin with (`RWB_DEF_DEPTH`).
 const FIRST_DEPTH: u32 = 16;

@@ -1,8 +1,10 @@
 //! bfq's clock: nanoseconds, and jiffies of a kernel with HZ = 250 (Debian's).
 
+pub(super) use crate::ticks::HZ;
+use crate::ticks::Ticks;
+
 /// Nanoseconds of a jiffy.
-pub(super) const JIFFY_NS: u64 = 1_000_000_000 / HZ;
-pub(super) const HZ: u64 = 250;
+pub(super) use crate::ticks::TICK_NS as JIFFY_NS;
 
 /// Jiffies at which the simulation begins; everything that is 0 in a new elevator is long ago then.
 const BOOT: i64 = 1 << 32;
@@ -17,10 +19,10 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    pub(super) fn at(ns: u64) -> Clock {
+    pub(super) fn at(ns: u64, ticks: Ticks) -> Clock {
         Clock {
             ns,
-            jiffies: BOOT + (ns / JIFFY_NS) as i64,
+            jiffies: BOOT + ticks.count(ns) as i64,
         }
     }
 }

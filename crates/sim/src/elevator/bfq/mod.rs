@@ -26,6 +26,7 @@ use super::parameter::Parameter;
 use super::sorted::Nodes;
 use super::{Elevator, JIFFY_NS};
 use crate::request::{BlockRequest, Id};
+use crate::ticks::Ticks;
 
 /// Parameters of `bfq-iosched.c` in the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -116,7 +117,10 @@ pub(super) struct Bfq {
     one_way: OneWay,
     nodes: Nodes,
     links: Links,
+    ticks: Ticks,
     clock: Clock,
+    /// The completion that came last runs the queue (`bfq_schedule_dispatch`).
+    runs_next: bool,
     queues: Vec<Queue>,
     unused: Vec<usize>,
     contexts: Vec<Context>,
@@ -191,7 +195,8 @@ enum Reason {
 impl Bfq {
     /// `flash`: the device has no moving head.
     pub(super) fn new(settings: Settings, flash: bool) -> Bfq {
-        let clock = Clock::at(0);
+        let ticks = Ticks::default();
+        let clock = Clock::at(0, ticks);
         let max_budget = match settings.max_budget {
             0 => DEFAULT_BUDGET,
             set => set as i64,
@@ -204,7 +209,9 @@ impl Bfq {
             },
             nodes: Nodes::default(),
             links: Links::default(),
+            ticks,
             clock,
+            runs_next: false,
             queues: Vec::new(),
             unused: Vec::new(),
             contexts: Vec::new(),
@@ -215,7 +222,7 @@ impl Bfq {
             active: Vec::new(),
             next: None,
             served_entity: None,
-            idle_class_served: clock.jiffies,
+            idle_class_served: clock::LONG_AGO,
             in_service: None,
             busy: [0; CLASSES],
             raised_busy: 0,
@@ -772,12 +779,15 @@ impl Bfq {
         self.note_completion();
         self.last_completed = (!coop).then_some(queue);
         self.note_soft_at_completion(queue);
+        self.runs_next = self.in_driver == 0 && self.waiting > 0;
         if self.in_service != Some(queue) {
             return;
         }
         let of = &self.queues[queue];
         let (is_empty, dispatched) = (of.sort_list.is_empty(), of.dispatched);
         if self.must_idle(queue) {
+            // The kernel returns here, before it would run the queue.
+            self.runs_next = false;
             if dispatched == 0 {
                 self.arm_timer(queue);
             }
@@ -829,9 +839,13 @@ fn async_slot(request: &BlockRequest) -> usize {
 }
 
 impl Elevator for Bfq {
+    fn follow(&mut self, ticks: Ticks) {
+        self.ticks = ticks;
+    }
+
     /// `__bfq_insert_request`.
     fn insert(&mut self, now_ns: u64, id: Id, requests: &[BlockRequest]) {
-        self.clock = Clock::at(now_ns);
+        self.clock = Clock::at(now_ns, self.ticks);
         let request = &requests[id as usize];
         let context = request.context as usize;
         self.arriving = context;
@@ -870,7 +884,7 @@ impl Elevator for Bfq {
         if self.waiting == 0 || self.settings.strict_guarantees && self.in_driver > 0 {
             return None;
         }
-        self.clock = Clock::at(now_ns);
+        self.clock = Clock::at(now_ns, self.ticks);
         let queue = self.select(requests)?;
         let id = self.queues[queue].next_rq?;
         let charge = self.charge(id, queue, requests);
@@ -894,7 +908,7 @@ impl Elevator for Bfq {
 
     /// `bfq_finish_requeue_request`.
     fn completed(&mut self, now_ns: u64, id: Id, requests: &[BlockRequest]) {
-        self.clock = Clock::at(now_ns);
+        self.clock = Clock::at(now_ns, self.ticks);
         let queue = self.of_request[id as usize].queue;
         if self.is_waited_for(id) {
             self.learn_injection(queue);
@@ -904,7 +918,7 @@ impl Elevator for Bfq {
     }
 
     fn exits(&mut self, now_ns: u64, context: u32) -> bool {
-        self.clock = Clock::at(now_ns);
+        self.clock = Clock::at(now_ns, self.ticks);
         let serving = self.in_service;
         if self.contexts.len() > context as usize {
             self.exit(context as usize);
@@ -918,7 +932,7 @@ impl Elevator for Bfq {
 
     /// `bfq_completed_request`.
     fn runs_after_completion(&self) -> bool {
-        self.in_driver == 0
+        self.runs_next
     }
 
     fn waiting(&self) -> u32 {
@@ -934,7 +948,7 @@ impl Elevator for Bfq {
 
     /// `bfq_allow_bio_merge`.
     fn may_merge(&mut self, now_ns: u64, id: Id, bio: &BlockRequest, _: &[BlockRequest]) -> bool {
-        self.clock = Clock::at(now_ns);
+        self.clock = Clock::at(now_ns, self.ticks);
         let Some(mut queue) = self.find_queue(bio) else {
             return false;
         };
@@ -960,7 +974,7 @@ impl Elevator for Bfq {
 
     /// `bfq_request_merged`.
     fn moved(&mut self, now_ns: u64, id: Id, requests: &[BlockRequest]) {
-        self.clock = Clock::at(now_ns);
+        self.clock = Clock::at(now_ns, self.ticks);
         let queue = self.of_request[id as usize].queue;
         let of = &mut self.queues[queue];
         self.nodes.remove(&mut of.sort_list, id);
@@ -978,7 +992,7 @@ impl Elevator for Bfq {
 
     /// `bfq_requests_merged`.
     fn joined(&mut self, now_ns: u64, kept: Id, gone: Id, requests: &[BlockRequest]) {
-        self.clock = Clock::at(now_ns);
+        self.clock = Clock::at(now_ns, self.ticks);
         let queue = self.of_request[kept as usize].queue;
         let of_gone = self.of_request[gone as usize].queue;
         if queue == of_gone {
@@ -1009,7 +1023,7 @@ impl Elevator for Bfq {
 
     /// `bfq_idle_slice_timer_body`.
     fn timer(&mut self, now_ns: u64, requests: &[BlockRequest]) {
-        self.clock = Clock::at(now_ns);
+        self.clock = Clock::at(now_ns, self.ticks);
         self.timer_ns = None;
         let Some(queue) = self.in_service else {
             return;

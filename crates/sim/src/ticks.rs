@@ -11,14 +11,15 @@ const PHASES: u64 = 8;
 
 /// The ticks of a run.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Ticks {
+pub struct Ticks {
     /// Time from a tick whose number is a multiple of 8 to the begin of the run.
     begun_ns: u64,
 }
 
 impl Ticks {
     /// `first_ns`: the first tick whose number is a multiple of 8.
-    pub(crate) fn new(first_ns: u64) -> Ticks {
+    #[must_use]
+    pub fn new(first_ns: u64) -> Ticks {
         let turn_ns = PHASES * TICK_NS;
         Ticks {
             begun_ns: (turn_ns - first_ns % turn_ns) % turn_ns,
