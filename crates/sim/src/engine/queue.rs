@@ -502,7 +502,7 @@ impl Queue {
         }
     }
 
-    /// True if a read finds a free request beside so many that are taken already.
+    /// True if a thread finds a free request for this one, beside so many that are under its plug.
     pub(crate) fn has_free(&self, of: &BlockRequest, taken: u32) -> bool {
         self.allocated[0] + taken < self.limits.requests
             && match &self.tags {

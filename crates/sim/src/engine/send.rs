@@ -196,8 +196,8 @@ impl Engine {
         Ok(())
     }
 
-    /// True if the thread that sends the bio sends nothing else while it waits for a request: one of io_uring's, one with a
-    /// call for each, and for reads of copies the one that submits.
+    /// True if the thread that sends the bio sends nothing else while it waits for a request: one of io_uring's, and one that
+    /// writes to copies or, with io_uring, reads them.
     fn holds_up(&self, chain: &Chain) -> bool {
         let of_copies = self.has_mirrors && (chain.request.write || !self.one_call_each);
         of_copies && self.cache.is_none() || self.is_in_thread() || chain.request.no_merge
