@@ -4,15 +4,13 @@
 //! taken at the end of each interval, cost more where an interval has few requests. Few buckets are used in one interval;
 //! a series stores those only.
 
-use crate::histogram::{Histogram, QUARTERS};
+use crate::histogram::{Histogram, PARTS, QUARTERS};
 
 /// Number of buckets: one below 256 ns, then four a power of two up to the end of the histogram.
 pub const LATENCY_BUCKETS: usize =
     1 + ((u64::BITS - Histogram::HIGHEST_NS.leading_zeros() - FIRST_BITS) as usize * PARTS);
 /// log2 of the end of the first bucket, ns.
 const FIRST_BITS: u32 = 8;
-/// Buckets of one power of two.
-const PARTS: usize = 4;
 /// Bytes of an interval with some forty buckets: reads and writes of a busy second. Memory for this many is reserved
 /// at the start, because memory that a long run reserves later is taken while it is measured.
 const TYPICAL: usize = 128;

@@ -15,8 +15,12 @@ const HALF_BITS: u32 = HALF.trailing_zeros();
 const RANGE_BITS: u32 = 42;
 /// Number of slots: 35 KiB x 2, of which a run touches the few that its latencies fall into.
 const SLOTS: usize = (RANGE_BITS - HALF_BITS) as usize * HALF + HALF;
+/// Quarters of one power of two.
+pub(crate) const PARTS: usize = 4;
+/// Slots of a quarter.
+const QUARTER: usize = HALF / PARTS;
 /// Number of quarters of powers of two.
-pub(crate) const QUARTERS: usize = SLOTS / (HALF / 4);
+pub(crate) const QUARTERS: usize = SLOTS / QUARTER;
 
 /// A latency distribution in nanoseconds.
 ///
@@ -74,7 +78,7 @@ impl Histogram {
         self.record_in_quarter(ns);
     }
 
-    /// Counts one latency. Its quarter: such a part of a power of two that it falls into, the first ones below `LINEAR`.
+    /// Counts one latency; its quarter. The first ones are those of the values that have slots of their own.
     #[inline(always)]
     pub(crate) fn record_in_quarter(&mut self, ns: u64) -> usize {
         if ns > Self::HIGHEST_NS {
@@ -92,7 +96,7 @@ impl Histogram {
         self.sum_of_squares = self
             .sum_of_squares
             .wrapping_add(u128::from(ns) * u128::from(ns));
-        slot / (HALF / 4)
+        slot / QUARTER
     }
 
     /// Counts the same latency `times` times.
