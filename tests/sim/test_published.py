@@ -57,12 +57,32 @@ def test_a_partition_at_sector_63_costs_what_it_cost_with_requests_of_a_chunk(tm
 
 
 def test_parity_streams_collapse_with_growing_chunks_as_they_did(tmp_path: Path) -> None:
-    rows = ["cfq,raid5,left-symmetric,64,1.74,2.71", "cfq,raid5,left-symmetric,2048,0.580,3.50"]
+    rows = [
+        "cfq,raid5,left-symmetric,64,1.74,2.71",
+        "cfq,raid5,left-symmetric,512,1.34,2.88",
+        "cfq,raid5,left-symmetric,2048,0.580,3.50",
+    ]
     (tmp_path / "md_stream_2008.csv").write_text(
         "scheduler,level,layout,chunk_kib,write_x,read_x\n" + "\n".join(rows) + "\n"
     )
     found = [of for of in report(tmp_path).compared if of.figure == "write_x"]
     assert all(abs(of.error) < 0.25 for of in found), [of.predicted for of in found]
+
+
+def test_near_copies_are_read_and_written_as_fast_as_they_were(tmp_path: Path) -> None:
+    rows = ["cfq,raid10,n2,64,1.78,1.89", "cfq,raid10,n2,512,1.84,2.15", "cfq,raid10,n2,2048,1.83,2.70"]
+    (tmp_path / "md_stream_2008.csv").write_text(
+        "scheduler,level,layout,chunk_kib,write_x,read_x\n" + "\n".join(rows) + "\n"
+    )
+    found = report(tmp_path).compared
+    assert all(abs(of.error) < 0.10 for of in found), [(of.row, of.figure, of.predicted) for of in found]
+
+
+def test_writes_wait_for_one_of_the_commands_that_all_units_share(tmp_path: Path) -> None:
+    """512 readers fill the 254 commands of the driver."""
+    (tmp_path / "randomio_2008.csv").write_text(COLUMNS + "md10fs,512,512,1110.2,522.7,202.3\n")
+    [write] = [of for of in report(tmp_path).compared if of.figure == "w_avg_ms"]
+    assert abs(write.error) < 0.25, write.predicted
 
 
 def test_read_ahead_of_8_mib_gives_twelve_drives_to_one_reader(tmp_path: Path) -> None:

@@ -61,6 +61,13 @@ impl Kernel {
         self < Kernel::new(2, 6, 30)
     }
 
+    /// A queue holds up what comes while its elevator is empty, until there is more or someone waits for it
+    /// (`blk_plug_device`; until 2.6.39: "block: initial patch for on-stack per-task plugging").
+    #[must_use]
+    pub(crate) fn plugs_queues(self) -> bool {
+        self < Kernel::new(2, 6, 39)
+    }
+
     /// Read-ahead with a current window and one ahead of it (`page_cache_readahead`), until 2.6.23 ("readahead: on-demand
     /// readahead logic").
     #[must_use]
@@ -112,6 +119,13 @@ impl Kernel {
     #[must_use]
     pub fn direct_writes_are_sync(self) -> bool {
         self >= Kernel::new(2, 6, 18)
+    }
+
+    /// Pages that an fsync writes count as synchronous (2.6.30: "block_write_full_page: Use synchronous writes for
+    /// WBC_SYNC_ALL writebacks").
+    #[must_use]
+    pub(crate) fn synced_pages_are_sync(self) -> bool {
+        self >= Kernel::new(2, 6, 30)
     }
 
     /// A thread writes to the mirrors of RAID1 and RAID10 itself, and not md's thread (3.6: "md/raid10: submit IO from

@@ -306,3 +306,128 @@ region = '0-268435456'
     );
     assert!(figures.run.measured_ns > 0);
 }
+
+/// Mean time that a request waits in the queue of a drive, us, and requests.
+fn waits(kernel: &str, scheduler: &str, host: &str, load: &str) -> (f64, u64) {
+    let host = format!("kernel = '{kernel}'\n{host}");
+    let of = one(&host, &format!("scheduler = '{scheduler}'"));
+    let drive = &run(&of, load).drives[0];
+    let requests = drive.reads + drive.writes;
+    (drive.host_queue_ns as f64 / requests as f64 / 1e3, requests)
+}
+
+#[test]
+fn until_2_6_38_a_queue_holds_up_what_comes_while_it_is_empty() {
+    // Pages are written one by one, 10 ms apart, and nobody waits for them: 3 ms are over each time.
+    let host = "memory = '256MiB'\ndirty_background_bytes = '4KiB'";
+    let alone = "size = '4KiB'\ndirect = false\npattern = 'shuffled'\nwrite_fraction = 1\nrate = '100 IOPS'\nrequests = 200\nseconds = 'none'";
+    for scheduler in ["noop", "deadline", "cfq"] {
+        let (held_us, _) = waits("2.6.38", scheduler, host, alone);
+        let (free_us, _) = waits("2.6.39", scheduler, host, alone);
+        assert!(
+            (2500.0..=3100.0).contains(&held_us),
+            "{scheduler}: {held_us}"
+        );
+        assert!(free_us < 100.0, "{scheduler}: {free_us}");
+    }
+    // Direct requests, and a reader that waits for its page, are not held up.
+    for direct in [
+        "size = '4KiB'\ndirect = true",
+        "size = '64KiB'\ndirect = false",
+    ] {
+        for fraction in ["0", "1"] {
+            let load = format!(
+                "{direct}\npattern = 'shuffled'\nwrite_fraction = {fraction}\nfsync_every = 1\nrequests = 200\nseconds = 'none'"
+            );
+            let (held_us, _) = waits("2.6.38", "noop", "", &load);
+            assert!(held_us < 400.0, "{load}: {held_us}");
+        }
+    }
+}
+
+#[test]
+fn a_queue_that_holds_requests_up_merges_them() {
+    // Pages that follow each other, two each millisecond: the first waits 3 ms for the others.
+    let host = "memory = '256MiB'\ndirty_background_bytes = '4KiB'";
+    let load = "size = '4KiB'\ndirect = false\npattern = 'sequential'\nwrite_fraction = 1\nrate = '2000 IOPS'\nrequests = 2000\nseconds = 'none'";
+    let (_, held) = waits("2.6.38", "noop", host, load);
+    let (_, free) = waits("2.6.39", "noop", host, load);
+    assert!(2 * held <= free, "{held} and {free} requests");
+}
+
+#[test]
+fn cfq_before_2_6_30_sends_the_first_page_of_a_window_alone() {
+    // It waits for the reader, and hands over what comes at once; later, one page is not worth it.
+    let load = load("64KiB", 512, "");
+    let host = "copy_rate = '50 MB/s'";
+    let requests = |kernel: &str| waits(kernel, "cfq", host, &load).1;
+    assert!(
+        requests("2.6.29") > requests("2.6.30") + 100,
+        "{} and {}",
+        requests("2.6.29"),
+        requests("2.6.30")
+    );
+}
+
+#[test]
+fn a_writer_that_slept_for_a_request_takes_several() {
+    // Two threads write the same pages back, the flusher and the one that syncs them. Each that gets one request at a time
+    // leaves the other the next page, and nothing merges.
+    let host = "kernel = '2.6.24'\nmemory = '256MiB'";
+    let of = one(host, "nr_requests = 4\nscheduler = 'cfq'");
+    let figures = run(
+        &of,
+        &load("64KiB", 2048, "write_fraction = 1\nend_fsync = true"),
+    );
+    let drive = &figures.drives[0];
+    let pages = drive.write_bytes / 4096 / drive.writes;
+    assert!(pages >= 24, "{pages} pages a request");
+}
+
+#[test]
+fn a_page_costs_its_reader_and_its_writer_time() {
+    // A device is read page by page until 3.17: 20 us to ask for each, and 41 us to copy it at 100 MB/s.
+    let rate = |kernel: &str, write: u8, keys: &str| {
+        let host = format!("kernel = '{kernel}'\nmemory = '64MiB'\ncopy_rate = '100 MB/s'\n{keys}");
+        let of = one(&host, "scheduler = 'noop'");
+        let figures = run(
+            &of,
+            &load(
+                "1MiB",
+                128,
+                &format!("write_fraction = {write}\nend_fsync = true"),
+            ),
+        );
+        (128 * MIB) as f64 / figures.run.elapsed_ns as f64 * 1e3
+    };
+    let plain = rate("2.6.24", 0, "");
+    assert!((95.0..100.0).contains(&plain), "{plain} MB/s");
+    let asks = rate("2.6.24", 0, "ask_page = '20us'");
+    assert!((64.0..68.0).contains(&asks), "{asks} MB/s");
+    let later = rate("3.18", 0, "ask_page = '20us'");
+    assert!(
+        (later / rate("3.18", 0, "") - 1.0).abs() < 1e-9,
+        "{later} MB/s"
+    );
+    // 80 us for each dirty page that is handed over: 51 MB/s.
+    let sends = rate("2.6.24", 1, "send_page = '80us'");
+    assert!((48.0..52.0).contains(&sends), "{sends} MB/s");
+}
+
+#[test]
+fn pages_that_an_fsync_writes_are_asynchronous_before_2_6_30() {
+    // cfq has one queue for them and the flusher's, so all merge.
+    let requests = |kernel: &str| {
+        let of = machine(&format!(
+            "[host]\nkernel = '{kernel}'\nmemory = '1GiB'\nsend_page = '5us'\ncopy_rate = '1 GB/s'\n[queue]\nscheduler = 'cfq'\n\
+             [array]\nlevel = 'raid10'\nlayout = 'n2'\nchunk = '64KiB'\n[[drive]]\nmodel = 'HD321KJ'\ncount = 4\n"
+        ));
+        let figures = run(
+            &of,
+            &load("1MiB", 3072, "write_fraction = 1\nend_fsync = true"),
+        );
+        figures.drives[0].writes
+    };
+    let (before, since) = (requests("2.6.29"), requests("2.6.30"));
+    assert!(2 * before < since, "{before} and {since} requests");
+}

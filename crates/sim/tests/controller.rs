@@ -240,3 +240,69 @@ fn data_that_pass_the_link_twice_are_written_at_half_its_rate() {
     assert!((360.0..=480.0).contains(&once), "{once}");
     assert!((180.0..=250.0).contains(&twice), "{twice}");
 }
+
+/// md's RAID0 over the units of a controller, each a drive that takes 1 ms.
+fn striped(controller: &str, units: u32) -> Machine {
+    let text = format!(
+        "[host]\nkernel = '2.6.24'\n[queue]\nscheduler = 'noop'\n[controller]\nmodel = '9650SE-16ML'\n{controller}\n\
+         [array]\nlevel = 'raid0'\nchunk = '64KiB'\n\
+         [[drive]]\nservice = '1ms'\ncapacity = '1GiB'\nqueue_depth = 32\nflush = '1ms'\ncount = {units}\n"
+    );
+    Machine::parse(&text, "m.toml").unwrap()
+}
+
+#[test]
+fn units_share_the_processor_of_their_controller() {
+    // The cache takes all writes, and each command has the processor for 50 us: 20 000 a second, however many units there
+    // are, and twice as many with two controllers.
+    let load =
+        "size = '4KiB'\nworkers = 64\nregion = '0-512KiB'\nwrite_fraction = 1\nrequests = 50000";
+    let rate = |controller: &str, units: u32| {
+        let figures = run(&striped(controller, units), load);
+        write(&figures).iops
+    };
+    for units in [2, 4] {
+        let rate = rate("", units);
+        assert!(
+            (18_500.0..20_100.0).contains(&rate),
+            "{units} units: {rate}"
+        );
+    }
+    let two = rate("count = 2", 4);
+    assert!((36_000.0..40_100.0).contains(&two), "{two}");
+}
+
+#[test]
+fn a_driver_sends_254_commands_for_all_units_and_the_others_wait_in_line() {
+    let load = "size = '64KiB'\nworkers = 512\nrequests = 40000";
+    let of = |controller: &str, units: u32| {
+        let figures = run(&striped(controller, units), load);
+        let waits_ms = |at: usize| {
+            let drive = &figures.drives[at];
+            drive.host_queue_ns as f64 / drive.reads as f64 / 1e6
+        };
+        (0..units as usize).map(waits_ms).collect::<Vec<_>>()
+    };
+    // 512 requests on 8 units, of which 254 are with the controller: the others wait, as long on each unit.
+    let one_card = of("", 8);
+    let mean = one_card.iter().sum::<f64>() / 8.0;
+    assert!((28.0..36.0).contains(&mean), "{one_card:?}");
+    // Each gets its turn.
+    for waits in &one_card {
+        assert!(*waits > 0.2 * mean && *waits < 3.0 * mean, "{one_card:?}");
+    }
+    // Three cards take them all.
+    let cards = of("count = 3", 8);
+    assert!(cards.iter().sum::<f64>() / 8.0 < 2.0, "{cards:?}");
+}
+
+#[test]
+fn an_array_of_several_controllers_is_refused() {
+    let text = "[controller]\nmodel = '9650SE-16ML'\ncount = 2\n[array]\ntype = 'controller'\nlevel = 'raid0'\n\
+                [[drive]]\nservice = '1ms'\ncapacity = '1GiB'\ncount = 4\n";
+    let error = Machine::parse(text, "m.toml").unwrap_err().to_string();
+    assert!(
+        error.starts_with("m.toml:5") && error.contains("count"),
+        "{error}"
+    );
+}

@@ -151,7 +151,9 @@ fn reads_and_writes_have_requests_of_their_own_before_2_6_30() {
             "[host]\nkernel = '{kernel}'\n[queue]\nscheduler = 'noop'\nnr_requests = 8\n[[drive]]\nservice = '1ms'\n\
              capacity = '4GiB'\nqueue_depth = 1\n"
         );
-        let load = random("write_fraction = 0.1").replace("workers = 8", "workers = 64");
+        let load = random("write_fraction = 0.1")
+            .replace("workers = 8", "workers = 64")
+            .replace("requests = 8000", "requests = 40000");
         let figures = run(&machine(&text), &load);
         write(&figures).latency.mean_ns / read(&figures).latency.mean_ns
     };

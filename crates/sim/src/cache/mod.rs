@@ -33,6 +33,12 @@ pub(crate) struct CacheSetup {
     pub(crate) read_ahead_rule: ReadAheadRule,
     /// Bytes that a processor copies in a second.
     pub(crate) copy_rate: u64,
+    /// A reader asks for each page by itself, and copies each as soon as it has arrived.
+    pub(crate) asks_page_by_page: bool,
+    /// Time of the reader for each page that it asks for.
+    pub(crate) ask_page_ns: u64,
+    /// Time for each dirty page that is handed to the drives.
+    pub(crate) send_page_ns: u64,
     /// Dirty pages that go in one bio: a block device's are sent one by one (`__block_write_full_page`), and merged in the
     /// plug; those of a file together (`ext4_bio_write_page`, `iomap_add_to_ioend`).
     pub(crate) longest_write: u64,

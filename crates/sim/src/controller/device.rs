@@ -7,12 +7,14 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
 
 use spindle_array::{Array, MemberRequest, MemberSet, WritePlanner, WriteRule, WriteStep};
 use spindle_drive::{
     Command, Completion, Device, Drive, Op, Phases, ServedFrom, SubmitError, check,
 };
 
+use super::board::Board;
 use super::dirty::Dirty;
 use super::sheet::ControllerSheet;
 
@@ -22,6 +24,7 @@ const DEFAULT_LINE: u64 = 64 << 10;
 
 /// Parts and settings of a unit.
 pub(crate) struct ControllerUnit {
+    pub(crate) board: Arc<Board>,
     pub(crate) sheet: ControllerSheet,
     /// Writes are answered from the cache.
     pub(crate) write_back: bool,
@@ -127,8 +130,7 @@ pub(crate) struct Controller {
     /// Writes that wait for room.
     blocked: VecDeque<u32>,
     flushes: Vec<u32>,
-    processor_free_ns: u64,
-    link_free_ns: u64,
+    board: Arc<Board>,
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     sequence: u64,
     planner: WritePlanner,
@@ -209,8 +211,7 @@ impl Controller {
             cursor: 0,
             blocked: VecDeque::new(),
             flushes: Vec::new(),
-            processor_free_ns: 0,
-            link_free_ns: 0,
+            board: unit.board,
             events: BinaryHeap::new(),
             sequence: 0,
             planner: WritePlanner::new(members),
@@ -221,6 +222,12 @@ impl Controller {
         }
     }
 
+    /// True if the controller takes another command, for whichever unit.
+    #[inline]
+    pub(super) fn has_room(&self) -> bool {
+        self.board.has_room()
+    }
+
     fn at(&mut self, at_ns: u64, event: Event) {
         self.sequence += 1;
         self.events.push(Reverse((at_ns, self.sequence, event)));
@@ -229,8 +236,7 @@ impl Controller {
     /// Moves a command's data over the link from `now_ns` on; when that is done.
     fn link_ns(&mut self, now_ns: u64, blocks: u32) -> u64 {
         let takes_ns = (f64::from(blocks) * self.link_ns_per_block) as u64;
-        self.link_free_ns = self.link_free_ns.max(now_ns) + takes_ns;
-        self.link_free_ns
+        self.board.transfer(now_ns, takes_ns)
     }
 
     fn begin(&mut self, now_ns: u64, slot: u32) {
@@ -402,8 +408,8 @@ impl Controller {
             return;
         }
         let takes_ns = ((end - first) as f64 * self.xor_ns_per_block) as u64;
-        self.processor_free_ns = self.processor_free_ns.max(now_ns) + takes_ns;
-        self.at(self.processor_free_ns, Event::Computed(id));
+        let computed_ns = self.board.process(now_ns, takes_ns);
+        self.at(computed_ns, Event::Computed(id));
     }
 
     fn write_members(&mut self, now_ns: u64, id: u32) {
@@ -657,6 +663,7 @@ impl Device for Controller {
     fn submit(&mut self, now_ns: u64, command: Command) -> Result<(), SubmitError> {
         check(self, &command)?;
         self.outstanding += 1;
+        self.board.begin();
         let host = Host {
             command,
             submit_ns: now_ns,
@@ -672,8 +679,8 @@ impl Device for Controller {
                 self.hosts.len() as u32 - 1
             }
         };
-        self.processor_free_ns = self.processor_free_ns.max(now_ns) + self.command_ns;
-        self.at(self.processor_free_ns, Event::Begun(slot));
+        let begun_ns = self.board.process(now_ns, self.command_ns);
+        self.at(begun_ns, Event::Begun(slot));
         Ok(())
     }
 
@@ -708,6 +715,7 @@ impl Device for Controller {
             self.take_finished();
             while let Some(completion) = self.done.pop_front() {
                 self.outstanding -= 1;
+                self.board.end();
                 done(completion);
             }
         }

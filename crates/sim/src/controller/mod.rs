@@ -3,6 +3,7 @@
 //! The kernel sees a unit as one drive: with commands of its own, and a cache that answers writes. Behind it are one
 //! drive, or several as an array that the controller makes itself.
 
+mod board;
 mod device;
 mod dirty;
 mod sheet;
@@ -19,6 +20,17 @@ pub(crate) enum Unit {
     Drive(Drive),
     /// A unit of a controller.
     Controller(Box<Controller>),
+}
+
+impl Unit {
+    /// True if the adapter of the unit takes another command, as far as those of its other units go.
+    #[inline]
+    pub(crate) fn has_room(&self) -> bool {
+        match self {
+            Unit::Drive(_) => true,
+            Unit::Controller(unit) => unit.has_room(),
+        }
+    }
 }
 
 macro_rules! each {

@@ -1,8 +1,12 @@
 //! The data sheet of a controller: `catalogue/controllers`, with a source for each number, as drives have.
 
+use std::sync::Arc;
+
 use spindle_config::catalogue::CONTROLLERS;
 use spindle_config::units::Rate;
 use spindle_config::{Change, ConfigError, Document, Range, Table};
+
+use super::board::Board;
 
 /// The numbers of a controller. Times ns, sizes bytes, rates bytes per second.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,6 +15,8 @@ pub struct ControllerSheet {
     pub name: String,
     /// Maker and model, for people.
     pub title: String,
+    /// Commands that all units together take from the host.
+    pub commands: u32,
     /// Commands that a unit takes from the host.
     pub commands_per_unit: u32,
     /// Longest command that its driver sends.
@@ -35,7 +41,8 @@ pub struct ControllerSheet {
     pub ranges: Vec<Range>,
 }
 
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 10] = [
+    "commands",
     "commands_per_unit",
     "max_request",
     "command_overhead",
@@ -48,6 +55,11 @@ const KEYS: [&str; 9] = [
 ];
 
 impl ControllerSheet {
+    /// An adapter with these numbers, for its units.
+    pub(crate) fn board(&self) -> Arc<Board> {
+        Arc::new(Board::new(self.commands))
+    }
+
     /// Names in the catalogue.
     pub fn names() -> impl Iterator<Item = &'static str> {
         CONTROLLERS.iter().map(|(name, _)| *name)
@@ -71,6 +83,7 @@ impl ControllerSheet {
         let mut sheet = ControllerSheet {
             name,
             title,
+            commands: count(&mut table, "commands")?,
             commands_per_unit: count(&mut table, "commands_per_unit")?,
             max_request: size(&mut table, "max_request")?,
             command_ns: table

@@ -40,6 +40,9 @@ pub struct Settings {
     pub slice_idle_ns: u64,
     /// Asynchronous requests are held back after synchronous ones, and seeky queues idle too (since 2.6.32).
     pub low_latency: bool,
+    /// A request that was waited for goes to the drive at once, however small it is (until 2.6.29; "cfq-iosched: don't let
+    /// idling interfere with plugging").
+    pub starts_at_once: bool,
     /// A thread's first request is no seek, whatever its place (2.6.31: "cfq-iosched: make seek_mean converge more quickly").
     pub first_is_no_seek: bool,
 }
@@ -60,6 +63,7 @@ impl Settings {
             slice_async_rq: 2,
             slice_idle_ns: 8 * JIFFY_NS,
             low_latency: kernel >= Kernel::new(2, 6, 32),
+            starts_at_once: kernel < Kernel::new(2, 6, 30),
             first_is_no_seek: kernel >= Kernel::new(2, 6, 31),
         }
     }
@@ -95,6 +99,8 @@ const SLICE_SCALE: i64 = 5;
 const TAGS_MIN: u32 = 5;
 const HZ: i64 = 1000;
 const LEVELS: usize = 8;
+/// Blocks of a page.
+const PAGE_BLOCKS: u32 = 8;
 
 pub(super) struct Cfq {
     settings: Settings,
@@ -124,6 +130,7 @@ pub(super) struct Cfq {
     last_position: u64,
     last_sync_end: i64,
     timer: Option<i64>,
+    starts: bool,
 }
 
 /// `struct cfq_queue`.
@@ -218,6 +225,7 @@ impl Cfq {
             last_position: 0,
             last_sync_end: 0,
             timer: None,
+            starts: false,
             settings,
         }
     }
@@ -577,20 +585,29 @@ impl Elevator for Cfq {
                 .choose(self.last_position, next, Some(id), requests);
 
         self.learn(now, queue, request);
+        self.starts = false;
         if self.active == Some(queue) {
             let of = &mut self.queues[queue];
             if of.wait_request {
-                if request.blocks > 8 || self.service.len() > 1 {
+                of.must_dispatch = true;
+                self.starts = self.settings.starts_at_once
+                    || request.blocks > PAGE_BLOCKS
+                    || self.service.len() > 1;
+                if self.starts {
                     self.timer = None;
                 }
-                of.must_dispatch = true;
             }
         } else if self.should_preempt(now, queue, request) {
+            self.starts = true;
             self.expire(now, true);
             self.add_to_service(now, queue, true);
             self.queues[queue].slice_end = 0;
             self.queues[queue].slice_new = true;
         }
+    }
+
+    fn starts(&self) -> bool {
+        self.starts
     }
 
     fn dispatch(&mut self, now_ns: u64, requests: &[BlockRequest]) -> Option<Id> {

@@ -46,6 +46,11 @@ pub trait Elevator: Send {
         let _ = ticks;
     }
 
+    /// True if the request that was inserted last is not to wait for more (`blk_start_queueing`).
+    fn starts(&self) -> bool {
+        false
+    }
+
     /// The request that goes to the device now. `None`: there is none, or the elevator waits for a better one.
     fn dispatch(&mut self, now_ns: u64, requests: &[BlockRequest]) -> Option<Id>;
 

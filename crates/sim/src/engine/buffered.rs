@@ -169,11 +169,56 @@ impl Engine {
                 continue;
             }
             if !state.has(PageState::UPTODATE) {
-                cache.wait_for(page, slot);
-                return Ok(());
+                return self.wait_for_page(slot, page);
             }
             cache.progress[slot as usize] += 1;
+            if cache.setup.asks_page_by_page && cache.setup.copy_rate != u64::MAX {
+                self.copy_pages(slot, worker, page, end);
+                return Ok(());
+            }
         }
+    }
+
+    /// A reader copies a page as soon as it has arrived, and those behind it that have: it goes on with an alarm.
+    fn copy_pages(&mut self, slot: u32, worker: u32, page: u64, end: u64) {
+        let Some(cache) = &mut self.cache else {
+            return;
+        };
+        // With two windows each page may be where the next one is asked for.
+        let looks_at_marks = cache.setup.read_ahead_rule == ReadAheadRule::OnDemand;
+        let mut next = page + 1;
+        while looks_at_marks
+            && next < end
+            && let state = cache.pages.state(next)
+            && state.has(PageState::UPTODATE)
+            && !state.has(PageState::MARK)
+            && !state.has(PageState::FAILED)
+        {
+            next += 1;
+        }
+        cache.progress[slot as usize] = next;
+        let takes_ns = cache.copy_ns((next - page) * PAGE);
+        self.work(worker, takes_ns, Alarm::Page(Some(slot)));
+    }
+
+    /// The thread of a worker is busy for a while, and goes on with an alarm.
+    fn work(&mut self, worker: u32, takes_ns: u64, alarm: Alarm) {
+        let of = &mut self.load.workers[worker as usize];
+        of.cpu_ns = of.cpu_ns.max(self.now_ns) + takes_ns;
+        let at_ns = of.cpu_ns;
+        self.load.alarm(at_ns, alarm);
+    }
+
+    /// The request waits until a page has its content.
+    fn wait_for_page(&mut self, slot: u32, page: u64) -> Outcome {
+        if let Some(cache) = &mut self.cache {
+            cache.wait_for(page, slot);
+        }
+        if !self.has_plugged_queues {
+            return Ok(());
+        }
+        self.pull_plug()?;
+        self.unplug()
     }
 
     /// Reads windows, the last one first, after those that the slot was at: up to one whose block numbers are not in
@@ -186,7 +231,8 @@ impl Engine {
         ahead: bool,
     ) -> Outcome<bool> {
         let worker = self.load.slots[slot as usize].worker;
-        if !self.has_block_maps() {
+        let asks_ns = self.time_to_ask();
+        if asks_ns == 0 && !self.has_block_maps() {
             while let Some(window) = windows.pop() {
                 self.read_pages(worker, window, file_end, ahead)?;
             }
@@ -194,6 +240,9 @@ impl Engine {
         }
         if let Some(cache) = &mut self.cache {
             windows.extend(cache.windows.remove(&slot).unwrap_or_default());
+        }
+        if asks_ns > 0 {
+            return self.ask_page_by_page(slot, windows, file_end, asks_ns);
         }
         while let Some(mut window) = windows.pop() {
             if window.start >= file_end {
@@ -219,6 +268,43 @@ impl Engine {
         Ok(false)
     }
 
+    /// Time for each page of a window; 0: all are asked for at once.
+    fn time_to_ask(&self) -> u64 {
+        let setup = self.cache.as_ref().map(|cache| &cache.setup);
+        setup
+            .filter(|setup| setup.asks_page_by_page)
+            .map_or(0, |setup| setup.ask_page_ns)
+    }
+
+    /// Asks for the next page of the windows, the last of which comes first; true if the thread is busy with that.
+    fn ask_page_by_page(
+        &mut self,
+        slot: u32,
+        mut windows: Vec<Window>,
+        file_end: u64,
+        asks_ns: u64,
+    ) -> Outcome<bool> {
+        let worker = self.load.slots[slot as usize].worker;
+        let Some(mut window) = windows.pop() else {
+            return Ok(false);
+        };
+        window.pages = window.pages.min(file_end.saturating_sub(window.start));
+        window.lookahead = window.lookahead.min(window.pages);
+        if window.pages > 1 {
+            let (page, rest) = window.split_at(window.start + 1);
+            windows.push(rest);
+            window = page;
+        }
+        self.read_pages(worker, window, file_end, true)?;
+        if let Some(cache) = &mut self.cache
+            && !windows.is_empty()
+        {
+            cache.windows.insert(slot, windows);
+        }
+        self.work(worker, asks_ns, Alarm::Page(Some(slot)));
+        Ok(true)
+    }
+
     /// True if block numbers are in blocks of their own that have to be read.
     fn has_block_maps(&self) -> bool {
         let of = self.rules.files;
@@ -241,7 +327,6 @@ impl Engine {
         if state.has(PageState::UPTODATE) {
             return Ok(false);
         }
-        cache.wait_for(map, slot);
         if !state.has(PageState::PRESENT) {
             cache.pages.begin_read(map);
             let io = PageIo {
@@ -251,6 +336,7 @@ impl Engine {
             self.start_io(worker, Op::Read, first, 1, io)?;
             self.unplug()?;
         }
+        self.wait_for_page(slot, map)?;
         Ok(true)
     }
 
@@ -492,8 +578,7 @@ impl Engine {
                     self.unplug()?;
                     continue;
                 }
-                cache.wait_for(page, slot);
-                return Ok(());
+                return self.wait_for_page(slot, page);
             }
             cache.pages.make_dirty(page);
             cache.dirty_since_ns.get_or_insert(now_ns);
@@ -593,14 +678,19 @@ impl Engine {
         self.unplug()
     }
 
-    /// True if the thread that hands pages over is busy with them: until 2.6.31 it copies them into md's stripe cache. It goes
-    /// on with an alarm.
+    /// True if the thread that hands pages over is busy with them; until 2.6.31 it copies them into md's stripe cache, too. It
+    /// goes on with an alarm.
     fn copies(&mut self, slot: Option<u32>, pages: u64) -> bool {
         let Some(cache) = &mut self.cache else {
             return false;
         };
         let copy_ns = cache.copy_ns(pages * PAGE);
-        if copy_ns == 0 || !self.is_handled_at_once() {
+        let send_ns = pages * cache.setup.send_page_ns;
+        let takes_ns = match self.is_handled_at_once() {
+            true => copy_ns + send_ns,
+            false => send_ns,
+        };
+        if takes_ns == 0 {
             return false;
         }
         if slot.is_none()
@@ -608,7 +698,7 @@ impl Engine {
         {
             cache.flusher_copies = true;
         }
-        self.load.alarm(self.now_ns + copy_ns, Alarm::Page(slot));
+        self.load.alarm(self.now_ns + takes_ns, Alarm::Page(slot));
         true
     }
 
@@ -635,7 +725,7 @@ impl Engine {
         let worker = self.load.slots[slot as usize].worker;
         loop {
             if self.stalls(slot) {
-                self.pull_plug();
+                self.pull_plug()?;
                 return self.unplug();
             }
             let Some(cache) = &mut self.cache else {
@@ -647,7 +737,7 @@ impl Engine {
             let sync = cache.syncs[at];
             if let Some(until) = sync.until {
                 if cache.oldest_write() < until {
-                    self.pull_plug();
+                    self.pull_plug()?;
                     return self.unplug();
                 }
                 if !sync.repeats {
@@ -715,9 +805,9 @@ impl Engine {
             self.release_iolock(slot)?;
             return self.begin_sync(slot);
         }
-        let copy_ns = self
-            .cache
-            .as_ref()
+        let is_copied = request.op != Op::Write
+            && (self.cache.as_ref()).is_some_and(|cache| cache.setup.asks_page_by_page);
+        let copy_ns = (self.cache.as_ref().filter(|_| !is_copied))
             .map_or(0, |cache| cache.copy_ns(u64::from(request.len)));
         let (first, end) = pages_of(request.offset, u64::from(request.len));
         let page_ns = self.rules.files.map_or(0, |files| match request.op {

@@ -21,45 +21,79 @@ impl Engine {
     /// The part of it that only touched queues need.
     fn run_queues(&mut self) -> Outcome {
         debug_assert!(self.started.is_empty(), "an interrupt does not run queues");
+        while let Some(queue) = self.next_starving() {
+            self.run_queue(queue as usize)?;
+        }
         while let Some(queue) = self.next_touched() {
-            let queue = queue as usize;
-            self.is_touched[queue] = false;
-            self.is_run[queue] = false;
-            if self.queues[queue].has_merged() {
-                self.merged.push(queue as u32);
-            }
-            let event_ns = self.catch_up(queue);
-            if self.queues[queue].is_quiet() {
-                self.note(queue, event_ns);
-                continue;
-            }
-            if self.rules.reading_ns > 0 && self.queues[queue].begins_flush() {
-                self.read_clock(Readings::START)?;
-            }
-            while !self.queues[queue].is_quiet()
-                && let Some(request) = self.queues[queue]
-                    .next(self.now_ns)
-                    .map_err(|error| self.refused(queue, error))?
-            {
-                if self.rules.reading_ns == 0 {
-                    self.hand_over(queue, request)?;
-                } else {
-                    self.read_clock(Readings::START)?;
-                    self.started.push(request);
-                }
-            }
-            // The drive hears of them when the last one is ready (`bd->last`), after all that happened before.
-            if !self.started.is_empty() {
-                self.pass_events();
-                self.catch_up(queue);
-            }
-            for at in 0..self.started.len() {
-                self.hand_over(queue, self.started[at])?;
-            }
-            self.started.clear();
-            self.note_events(queue);
+            self.run_queue(queue as usize)?;
         }
         Ok(())
+    }
+
+    #[inline]
+    fn run_queue(&mut self, queue: usize) -> Outcome {
+        self.is_touched[queue] = false;
+        self.is_run[queue] = false;
+        if self.queues[queue].has_merged() {
+            self.merged.push(queue as u32);
+        }
+        let event_ns = self.catch_up(queue);
+        if self.queues[queue].is_quiet() {
+            self.note(queue, event_ns);
+            return Ok(());
+        }
+        if self.rules.reading_ns > 0 && self.queues[queue].begins_flush() {
+            self.read_clock(Readings::START)?;
+        }
+        while !self.queues[queue].is_quiet()
+            && let Some(request) = self.queues[queue]
+                .next(self.now_ns)
+                .map_err(|error| self.refused(queue, error))?
+        {
+            if self.rules.reading_ns == 0 {
+                self.hand_over(queue, request)?;
+            } else {
+                self.read_clock(Readings::START)?;
+                self.started.push(request);
+            }
+        }
+        // The drive hears of them when the last one is ready (`bd->last`), after all that happened before.
+        if !self.started.is_empty() {
+            self.pass_events();
+            self.catch_up(queue);
+        }
+        for at in 0..self.started.len() {
+            self.hand_over(queue, self.started[at])?;
+        }
+        self.started.clear();
+        if self.queues[queue].starves() {
+            self.starve(queue);
+        }
+        self.note_events(queue);
+        Ok(())
+    }
+
+    /// The adapter takes no command of this queue: it is the last in the line of those that wait for one
+    /// (`scsi_request_fn`).
+    #[cold]
+    fn starve(&mut self, queue: usize) {
+        if !self.starving.contains(&(queue as u32)) {
+            self.starving.push_back(queue as u32);
+        }
+    }
+
+    /// The first queue in that line whose adapter takes commands again (`scsi_run_queue`).
+    #[inline]
+    fn next_starving(&mut self) -> Option<u32> {
+        if self.starving.is_empty() {
+            return None;
+        }
+        let queues = &mut self.queues;
+        let goes_on = |queue: &u32| queues[*queue as usize].may_go_on();
+        let at = self.starving.iter().position(goes_on)?;
+        let queue = self.starving.remove(at)?;
+        self.touched.retain(|other| *other != queue);
+        Some(queue)
     }
 
     /// Drives do what is due; the interrupts come when the processor looks at the clock.

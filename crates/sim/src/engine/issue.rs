@@ -119,7 +119,11 @@ impl Engine {
         let of = &self.load.slots[slot as usize];
         let write = !matches!(of.request.op, Op::Read | Op::Rewrite);
         let (issuer, sync) = if of.stage == Stage::Pages {
-            self.page_issuer(slot)
+            let (issuer, is_waited_for) = self.page_issuer(slot);
+            (
+                issuer,
+                is_waited_for && self.rules.kernel.synced_pages_are_sync(),
+            )
         } else if of.stage == Stage::Log {
             (Issuer::kernel(self.md_thread()), self.log_is_sync())
         } else {

@@ -491,6 +491,7 @@ impl Engine {
         of.request.len = journal.record as u32;
         if !is_barrier {
             self.issue(slot, false)?;
+            self.pull_plug()?;
             return self.unplug();
         }
         of.left = 1;
@@ -709,6 +710,7 @@ impl Engine {
             let of = &mut self.load.slots[slot as usize];
             (of.request.offset, of.request.len) = (journal.first + at, len as u32);
             self.issue(slot, false)?;
+            self.pull_plug()?;
             return self.unplug();
         }
     }

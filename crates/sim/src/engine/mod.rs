@@ -7,6 +7,7 @@
 //! time are dealt with in a fixed order: drives, timers of elevators, alarms of the load, the rebuild.
 
 mod backlog;
+mod batches;
 mod bio;
 mod bitmap;
 mod buffered;
@@ -215,6 +216,12 @@ pub(crate) struct Engine {
     /// Slots whose requests go in one call.
     batch: Vec<u32>,
     one_call_each: bool,
+    /// Not threads but queues hold requests up (until 2.6.38).
+    has_plugged_queues: bool,
+    /// Writes to copies that md's thread will send.
+    pending: VecDeque<(u32, Chain)>,
+    /// Queues whose adapter takes no more commands, in line.
+    starving: VecDeque<u32>,
     /// A bio of the present request waits for a place in its queue.
     sleeps: bool,
     /// The target is an array of copies.
@@ -342,6 +349,9 @@ impl Engine {
             seen_now: VecDeque::new(),
             batch: Vec::new(),
             one_call_each: options.one_call_each,
+            pending: VecDeque::new(),
+            starving: VecDeque::new(),
+            has_plugged_queues: rules.kernel.plugs_queues(),
             sleeps: false,
             has_mirrors,
             has_parity,
@@ -574,6 +584,9 @@ impl Engine {
         }
         if self.is_rebuilding {
             self.run_md(true)?;
+            if self.has_plugged_queues {
+                self.pull_plug()?; // `md_do_sync`, `unplug_slaves`
+            }
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use spindle_drive::{Command, Completion, Device, Drive, SubmitError};
 
+use super::batches::Batches;
 use super::bio::{Bio, Chain};
 use super::slab::Slab;
 use super::tags::Tags;
@@ -19,6 +20,10 @@ use crate::ticks::Ticks;
 const FLUSH: u64 = u64::MAX;
 /// `BLK_MQ_BUDGET_DELAY` of 3 ms in ticks.
 const AGAIN_TICKS: u64 = 1;
+/// Requests that wait for no more of their kind (`q->unplug_thresh`).
+const UNPLUG_REQUESTS: u32 = 4;
+/// Time after which they do not (`q->unplug_delay`).
+pub(crate) const UNPLUG_NS: u64 = 3_000_000;
 
 /// The settings of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +32,8 @@ pub(crate) struct Limits {
     pub(crate) requests: u32,
     /// blk-mq: one pool, threads that wait are woken in batches.
     pub(crate) multi_queue: bool,
+    /// Requests that come to an empty elevator wait for more.
+    pub(crate) plugs: bool,
     /// The two pools are those of reads and writes.
     pub(crate) by_direction: bool,
     /// A barrier empties the drive's write cache before and after.
@@ -147,8 +154,12 @@ pub(crate) struct Queue {
     elevator: Box<dyn Elevator>,
     /// Requests have been put into the elevator since it was empty.
     has_inserted: bool,
+    /// It is plugged, for so long: nothing goes to the drive (`blk_plug_device`).
+    plug_ns: Option<u64>,
     limits: Limits,
     merges: bool,
+    /// The adapter of the drive has others.
+    shares: bool,
     /// Requests pass the elevator by while none waits there: it would hand them out in order anyway.
     passes: bool,
     requests: Slab<BlockRequest>,
@@ -164,6 +175,7 @@ pub(crate) struct Queue {
     throttle: Option<Box<Throttle>>,
     /// Which requests are free, where the elevator leaves some kinds a part of them only.
     tags: Option<Tags>,
+    batches: Batches,
     /// Bios that wait for a request.
     waiting: [VecDeque<Chain>; 2],
     waiters: Waiters,
@@ -265,9 +277,11 @@ impl Queue {
                 ..DriveFigures::default()
             },
             merges: elevator.merges(),
-            passes,
+            shares: matches!(drive, Unit::Controller(_)),
+            passes: passes && !limits.plugs,
             elevator,
             has_inserted: false,
+            plug_ns: None,
             requests: Slab::with_capacity(capacity.min(4096)),
             beside: Vec::with_capacity(capacity.min(4096)),
             ends: Nodes::default(),
@@ -277,6 +291,7 @@ impl Queue {
             allocated: [0; 2],
             throttle: limits.throttle.map(|setup| Box::new(Throttle::new(setup))),
             tags: (limits.multi_queue && limits.has_shares).then(|| Tags::new(limits.requests)),
+            batches: Batches::default(),
             waiting: Default::default(),
             waiters: Waiters::default(),
             woken: VecDeque::new(),
@@ -334,8 +349,9 @@ impl Queue {
         if self.passes {
             return window;
         }
-        let (of_elevator, again) = (self.elevator.timer_ns(), self.again_ns);
-        of_elevator.into_iter().chain(again).chain(window).min()
+        // Only blk-mq has the one, only what came before it the other.
+        let (of_elevator, own) = (self.elevator.timer_ns(), self.again_ns.or(self.plug_ns));
+        of_elevator.into_iter().chain(own).chain(window).min()
     }
 
     /// True if the throttle of write-back lets in more now.
@@ -347,6 +363,9 @@ impl Queue {
         if self.again_ns.is_some_and(|at_ns| at_ns <= now_ns) {
             self.again_ns = None;
         }
+        if self.plug_ns.is_some_and(|at_ns| at_ns <= now_ns) {
+            self.plug_ns = None;
+        }
         if self
             .elevator
             .timer_ns()
@@ -357,6 +376,11 @@ impl Queue {
         }
         self.is_due = true;
         false
+    }
+
+    /// Lets go what was held up (`blk_remove_plug`); true if anything was.
+    pub(crate) fn unplug(&mut self) -> bool {
+        self.plug_ns.take().is_some()
     }
 
     #[inline]
@@ -436,6 +460,7 @@ impl Queue {
                 && !chain.request.stays_alone()
                 && self.merge(now_ns, chain, bios);
             if is_merged {
+                self.unplug_for(&chain.request);
                 return Ok(false);
             }
             if !self.throttle_takes(now_ns, chain) {
@@ -443,14 +468,16 @@ impl Queue {
             }
         }
         let pool = self.pool(&chain.request);
-        // With blk-mq, whoever comes takes a free tag; before, those who wait are first.
-        let queued = !self.limits.multi_queue && !self.waiting[pool].is_empty();
-        // A thread that has to sleep for a request asks the elevator first, too (`blk_mq_get_tag`).
+        // A thread that has to sleep for a request asks the elevator first, too (`blk_mq_get_tag`, `get_request_wait`).
         self.is_due = true;
         let share = self.share(&chain.request);
-        let tag = self.take_tag(pool, share).filter(|_| !queued);
+        let tag = match self.limits.multi_queue {
+            true => self.take_tag(pool, share),
+            false => self.takes(now_ns, pool, &chain.request).then_some(0),
+        };
         let Some(tag) = tag else {
             self.figures.request_waits += 1;
+            self.unplug();
             if self.limits.multi_queue {
                 self.waiters.push(*chain, share);
             } else {
@@ -472,7 +499,22 @@ impl Queue {
         // Requests of a plug are started together.
         let together = plugged && self.limits.starts_take_time;
         self.admit(now_ns, chain, pool, tag, together)?;
+        self.unplug_for(&chain.request);
         Ok(false)
+    }
+
+    /// A write that someone waits for is not held up (`bio_sync`): reads are not flagged so.
+    #[inline]
+    fn unplug_for(&mut self, request: &BlockRequest) {
+        if self.limits.plugs && request.write && request.sync {
+            self.unplug();
+        }
+    }
+
+    /// Before blk-mq: true if a thread may have a request of this kind.
+    fn takes(&mut self, now_ns: u64, pool: usize, of: &BlockRequest) -> bool {
+        let taken = (self.allocated[pool], self.limits.requests);
+        self.batches.takes(now_ns, pool, of.context, taken)
     }
 
     #[inline]
@@ -490,6 +532,15 @@ impl Queue {
         match &mut self.tags {
             Some(tags) => tags.take(share),
             None => Some(0),
+        }
+    }
+
+    /// A request of a pool is free again.
+    #[inline]
+    fn give_back(&mut self, pool: usize) {
+        self.allocated[pool] -= 1;
+        if !self.limits.multi_queue && self.allocated[pool] < self.limits.requests {
+            self.batches.has_room(pool);
         }
     }
 
@@ -565,13 +616,28 @@ impl Queue {
         if self.passes && !together && !self.elevator_waits() && self.may_submit() {
             return self.submit(now_ns, id);
         }
+        let was_empty = !self.elevator_waits();
         self.has_inserted = true;
         self.elevator.insert(now_ns, id, self.requests.as_slice());
         if self.merges {
             self.ends.insert(&mut self.by_end, id, request.end());
             self.last_merge.get_or_insert(id);
         }
+        if self.limits.plugs {
+            self.plug(now_ns, was_empty);
+        }
         Ok(())
+    }
+
+    /// A request was inserted (`__make_request`, `elv_insert`).
+    fn plug(&mut self, now_ns: u64, was_empty: bool) {
+        if was_empty {
+            self.plug_ns = Some(now_ns + UNPLUG_NS);
+        }
+        let waiting = self.allocated[0] + self.allocated[1] - self.at_drive;
+        if waiting >= UNPLUG_REQUESTS || self.elevator.starts() {
+            self.plug_ns = None;
+        }
     }
 
     /// `elv_merge`: at the end of a waiting request, or before the begin of one; the one that was extended last is the first to
@@ -739,7 +805,7 @@ impl Queue {
         let kept = &mut self.beside[kept as usize];
         kept.arrived_ns = kept.arrived_ns.min(arrived_ns);
         self.figures.request_merges += 1;
-        self.allocated[self.pool(&back)] -= 1;
+        self.give_back(self.pool(&back));
         self.throttled_merged(&back);
         self.return_tag(self.beside[gone as usize].tag);
         self.free_again(&back);
@@ -774,9 +840,21 @@ impl Queue {
         self.last_merge = self.last_merge.filter(|last| *last != id);
     }
 
+    /// True if it has something for its drive, which would have room if the adapter had.
+    pub(crate) fn starves(&self) -> bool {
+        self.shares && !self.drive.has_room() && self.plug_ns.is_none() && self.has_something()
+    }
+
+    /// True if the adapter of the drive takes another command: the elevator is to be asked again.
+    pub(crate) fn may_go_on(&mut self) -> bool {
+        self.is_due |= self.drive.has_room();
+        self.drive.has_room()
+    }
+
     #[inline]
     fn may_submit(&self) -> bool {
         self.at_drive < self.limits.depth
+            && (!self.shares || self.drive.has_room())
             && self.barriers.is_empty()
             && !(self.limits.flush_alone
                 && !(self.flushes_waiting.is_empty() && self.flushes_running.is_empty()))
@@ -849,7 +927,7 @@ impl Queue {
     pub(crate) fn end_sequence(&mut self, slot: u32) -> Option<usize> {
         let at = self.sequences.iter().position(|of| of.slot == slot)?;
         let Sequence { pool, tag, .. } = self.sequences.swap_remove(at);
-        self.allocated[pool] -= 1;
+        self.give_back(pool);
         self.return_tag(tag);
         Some(pool)
     }
@@ -857,6 +935,7 @@ impl Queue {
     /// Takes a write that is a barrier. It has a request at once: the log of a file system is short of none.
     pub(crate) fn add_barrier(&mut self, now_ns: u64, chain: Chain) {
         let request = chain.request;
+        self.unplug();
         // The elevator never has it, so it hears nothing of its end either (`blk_sorted_rq`).
         let id = self.allocate(now_ns, &chain, self.pool(&request), NONE);
         let mut before = VecDeque::new();
@@ -947,6 +1026,9 @@ impl Queue {
         }
         if !self.flushes_waiting.is_empty() {
             self.run_flush(now_ns)?;
+        }
+        if self.plug_ns.is_some() {
+            return Ok(None);
         }
         if !std::mem::take(&mut self.is_due) && self.limits.multi_queue && !self.passes {
             return Ok(None);
@@ -1051,6 +1133,9 @@ impl Queue {
     #[inline]
     pub(crate) fn finish(&mut self, now_ns: u64, completion: &Completion) -> Finished {
         self.at_drive -= 1;
+        if self.limits.plugs {
+            self.unplug(); // the driver asks for more (`blk_run_queue`)
+        }
         if self.at_drive == 0 {
             self.figures.busy_ns += now_ns - self.busy_since_ns;
         }
@@ -1093,7 +1178,7 @@ impl Queue {
             self.flushes_waiting.push(of.slot);
             self.is_due = true;
         } else {
-            self.allocated[pool] -= 1;
+            self.give_back(pool);
             self.return_tag(beside.tag);
         }
         self.done = Done {
@@ -1123,9 +1208,29 @@ impl Queue {
         if self.limits.multi_queue {
             return self.wake_batch(now_ns, bios);
         }
-        while self.allocated[pool] < self.limits.requests
-            && let Some(chain) = self.waiting[pool].pop_front()
+        if self.allocated[pool] < self.limits.requests {
+            self.wake_one(now_ns, pool, bios)?;
+        }
+        Ok(())
+    }
+
+    /// `__freed_request`: the thread that has slept longest for a request of a pool gets one, with all that it had to send
+    /// behind it as far as its batch reaches.
+    fn wake_one(
+        &mut self,
+        now_ns: u64,
+        pool: usize,
+        bios: &mut Slab<Bio>,
+    ) -> Result<(), SubmitError> {
+        let Some(thread) = self.waiting[pool].front().map(|of| of.request.context) else {
+            return Ok(());
+        };
+        self.batches.begin(now_ns, thread);
+        while let Some(chain) = self.waiting[pool].front().copied()
+            && chain.request.context == thread
+            && self.takes(now_ns, pool, &chain.request)
         {
+            self.waiting[pool].pop_front();
             self.give(now_ns, chain, pool, 0, bios)?;
         }
         Ok(())
@@ -1310,7 +1415,8 @@ impl Queue {
         bios: &mut Slab<Bio>,
     ) -> Result<(), SubmitError> {
         self.admitted.push(chain);
-        if self.merges_request(now_ns, &chain, bios) {
+        // Before blk-mq, whoever has slept does not look again.
+        if self.limits.multi_queue && self.merges_request(now_ns, &chain, bios) {
             self.return_tag(tag);
             self.free_again(&chain.request);
             self.throttled_merged(&chain.request);

@@ -5,13 +5,11 @@ use spindle_array::STRIPE_BLOCK;
 use super::bio::{Issuer, Manner, Owner};
 use super::fair::{Fair, Who};
 use super::load::{Alarm, Stage};
+use super::queue::UNPLUG_NS;
 use super::stripes::{Placed, Requests, Stripes};
 use super::threads::Readings;
 use super::{Engine, Outcome, Target};
 use crate::request::Origin;
-
-/// Time after which a plug is pulled (`unplug_delay`, 2.6).
-const PLUG_NS: u64 = 3_000_000;
 
 impl Engine {
     /// True if md's thread, or someone who waits for a row, can go on.
@@ -122,7 +120,7 @@ impl Engine {
             && let Some(stripes) = &mut fabric.stripes
             && stripes.takes_timer()
         {
-            self.load.alarm(self.now_ns + PLUG_NS, Alarm::Plug);
+            self.load.alarm(self.now_ns + UNPLUG_NS, Alarm::Plug);
         }
         Ok(true)
     }

@@ -5,7 +5,8 @@ use spindle_workload::Op;
 
 use super::bio::{Bio, Chain, Issuer, Manner, Owner};
 use super::fair::Who;
-use super::load::Stage;
+use super::load::{Alarm, Stage};
+use super::queue::UNPLUG_NS;
 use super::threads::{Postponed, Readings, Ready};
 use super::{BLOCK, Engine, Outcome, Target};
 use crate::request::{BlockRequest, NONE, Origin};
@@ -74,7 +75,9 @@ impl Engine {
                 self.read_clock((begun * Readings::BIO + cut).saturating_sub(first))?;
             }
             bios += 1;
-            if let Some(sender) = self.asleep_sender(&chain) {
+            if self.waits_for_md(&owner, manner.write) {
+                self.keep_for_md(queue, chain);
+            } else if let Some(sender) = self.asleep_sender(&chain) {
                 let (queue, plugged) = (queue as u32, plugged);
                 self.behind.push_back(Behind {
                     sender,
@@ -82,13 +85,43 @@ impl Engine {
                     chain,
                     plugged,
                 });
-            } else if plugged {
+            } else if plugged && !self.has_plugged_queues {
                 self.send_plugged(queue, chain)?;
             } else {
                 self.enqueue(queue, &chain, false)?;
             }
         }
         Ok(bios)
+    }
+
+    /// True if md's thread sends a write, when the array's plug is pulled (2.6.24 `raid10.c`: `make_request`,
+    /// `pending_bio_list`).
+    #[inline]
+    fn waits_for_md(&self, owner: &Owner, write: bool) -> bool {
+        self.has_plugged_queues && self.has_mirrors && write && matches!(owner, Owner::Load(_))
+    }
+
+    fn keep_for_md(&mut self, queue: usize, chain: Chain) {
+        if self.pending.is_empty() {
+            self.load.alarm(self.now_ns + UNPLUG_NS, Alarm::Plug);
+        }
+        self.pending.push_back((queue as u32, chain));
+    }
+
+    /// md's thread sends the writes that it has (`flush_pending_writes`), as far as it does not sleep.
+    pub(super) fn send_pending(&mut self) -> Outcome {
+        while let Some((queue, chain)) = self.pending.pop_front() {
+            match self.asleep_sender(&chain) {
+                Some(sender) => self.behind.push_back(Behind {
+                    sender,
+                    queue,
+                    chain,
+                    plugged: false,
+                }),
+                None => self.enqueue(queue as usize, &chain, false)?,
+            }
+        }
+        Ok(())
     }
 
     /// Blocks of a batch of rows that go on together: the newest request under the plug may have room for some of them.
@@ -306,7 +339,7 @@ impl Engine {
             && let Some(at) = self.behind.iter().position(|of| of.sender == sender)
             && let Some(of) = self.behind.remove(at)
         {
-            match of.plugged {
+            match of.plugged && !self.has_plugged_queues {
                 true => self.send_plugged(of.queue as usize, of.chain)?,
                 false => self.enqueue(of.queue as usize, &of.chain, false)?,
             }

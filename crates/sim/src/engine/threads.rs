@@ -113,10 +113,7 @@ impl Engine {
                 }
                 self.run_flusher()
             }
-            Alarm::Plug => {
-                self.pull_plug();
-                Ok(())
-            }
+            Alarm::Plug => self.pull_plug(),
             Alarm::Bitmap => self.look_at_bitmap(),
             Alarm::SafeMode => self.look_at_superblock(),
             Alarm::Sample => {
@@ -212,11 +209,19 @@ impl Engine {
                 self.unplug()?;
             }
         }
+        // A direct request is waited for (`dio_await_one`).
+        let worker_of = |slot: &u32| self.load.slots[*slot as usize].worker;
+        let waits = batch
+            .first()
+            .map(worker_of)
+            .is_some_and(|worker| !self.is_buffered(worker));
         batch.clear();
         if self.batch.is_empty() {
             self.batch = batch;
         }
-        self.pull_plug();
+        if waits {
+            self.pull_plug()?;
+        }
         self.unplug()
     }
 
@@ -227,6 +232,9 @@ impl Engine {
         match self.load.slots[slot as usize].rest.is_some() {
             true => self.send_rest(slot, false)?,
             false => self.issue(slot, false)?,
+        }
+        if self.has_plugged_queues {
+            self.pull_plug()?;
         }
         self.finish_plug()
     }
@@ -289,12 +297,27 @@ impl Engine {
         sleeps
     }
 
-    /// A thread waits for the array: before 2.6.39 it pulls the plug of md's stripe cache.
-    pub(super) fn pull_plug(&mut self) {
+    /// A thread waits for the array or drive: before 2.6.39 it pulls the plugs of md's stripe cache and of the queues
+    /// (`sync_page`, `blk_run_address_space`; `unplug_slaves`).
+    pub(super) fn pull_plug(&mut self) -> Outcome {
         if let Target::Array(fabric) = &mut self.target
             && let Some(stripes) = &mut fabric.stripes
         {
             stripes.unplug();
+        }
+        if self.has_plugged_queues {
+            self.send_pending()?;
+            self.unplug_queues();
+        }
+        Ok(())
+    }
+
+    /// The queues of the drives hold nothing up.
+    fn unplug_queues(&mut self) {
+        for queue in 0..self.queues.len() {
+            if self.queues[queue].unplug() {
+                self.touch(queue);
+            }
         }
     }
 

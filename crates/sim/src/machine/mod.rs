@@ -83,6 +83,12 @@ pub struct Host {
     pub dirty: DirtyLimits,
     /// Bytes that a processor copies to or from the page cache in a second.
     pub copy_rate: u64,
+    /// CPU time for each page of a block device that the kernel asks for one by one (until 3.17), ns.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub ask_page_ns: u64,
+    /// CPU time for each dirty page that is handed to the drives, ns.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub send_page_ns: u64,
 }
 
 fn is_zero(ns: &u64) -> bool {
@@ -185,6 +191,8 @@ pub struct ControllerSetup {
     pub write_cache: bool,
     /// The cache outlives a loss of power, so a flush of the host needs nothing.
     pub battery: bool,
+    /// Adapters, each with as many of the drives; 1 with an array of its own.
+    pub count: u32,
     /// The array that it makes of all drives; `None`: each drive is a unit.
     pub array: Option<ArrayConfig>,
 }
@@ -311,6 +319,8 @@ impl Machine {
                 memory: None,
                 dirty: DirtyLimits::DEFAULT,
                 copy_rate: DEFAULT_COPY_RATE,
+                ask_page_ns: 0,
+                send_page_ns: 0,
             },
             queue: QueueSetup {
                 scheduler: Some(Scheduler::None),
@@ -381,27 +391,31 @@ impl Machine {
                 .map(|(drive, setup)| (Unit::Drive(drive), setup))
                 .collect());
         };
-        // Units share the cache alike.
-        let mut sheet = controller.sheet.clone();
-        if controller.array.is_none() {
-            sheet.cache /= self.drives.len() as u64;
-        }
-        let unit = |array, drives| {
-            let unit = Controller::new(ControllerUnit {
+        let unit = |sheet: &ControllerSheet, board, array, drives| {
+            Unit::Controller(Box::new(Controller::new(ControllerUnit {
+                board,
                 sheet: sheet.clone(),
                 write_back: controller.write_cache,
                 battery: controller.battery,
                 array,
                 drives,
-            });
-            Unit::Controller(Box::new(unit))
+            })))
         };
         let Some(config) = &controller.array else {
+            let boards: Vec<_> = (0..controller.count)
+                .map(|_| controller.sheet.board())
+                .collect();
+            // As many drives on each, whose units share the cache alike.
+            let each = drives.len().div_ceil(boards.len());
+            let mut sheet = controller.sheet.clone();
+            sheet.cache /= each as u64;
             return Ok(drives
                 .into_iter()
-                .map(|(drive, setup)| {
+                .enumerate()
+                .map(|(slot, (drive, setup))| {
                     let blocks = drive.capacity_blocks();
-                    (unit(None, vec![(drive, 0, blocks)]), setup)
+                    let board = boards[slot / each].clone();
+                    (unit(&sheet, board, None, vec![(drive, 0, blocks)]), setup)
                 })
                 .collect());
         };
@@ -410,7 +424,9 @@ impl Machine {
             .into_iter()
             .map(|(drive, setup)| (drive, setup.start / BLOCK, setup.len / BLOCK))
             .collect();
-        Ok(vec![(unit(Some(array), members), &self.drives[0])])
+        let sheet = &controller.sheet;
+        let unit = unit(sheet, sheet.board(), Some(array), members);
+        Ok(vec![(unit, &self.drives[0])])
     }
 
     /// Names of the elevators in use.
@@ -675,6 +691,11 @@ impl Machine {
                 0 => self.host.copy_rate,
                 _ => u64::MAX,
             },
+            asks_page_by_page: self.files.is_none()
+                && self.filesystem.is_none()
+                && self.host.kernel.pages_of_a_read() == 1,
+            ask_page_ns: self.host.ask_page_ns,
+            send_page_ns: self.host.send_page_ns,
             piece: u64::MAX,
             longest_write: if self.filesystem.is_some() {
                 PAGES_OF_A_FILE_WRITE
@@ -725,6 +746,7 @@ impl Machine {
         let limits = Limits {
             requests,
             multi_queue: kernel.multi_queue() || scheduler == Scheduler::None,
+            plugs: kernel.plugs_queues() && scheduler != Scheduler::None,
             by_direction: kernel.counts_requests_by_direction(),
             flushes_for_barriers: self.has_write_cache(setup),
             wake_batch: wake_batch(&scheduler, requests),

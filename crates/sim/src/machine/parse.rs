@@ -161,6 +161,8 @@ fn read_host(table: Option<Table>) -> Result<Host, ConfigError> {
         memory: None,
         dirty: DirtyLimits::DEFAULT,
         copy_rate: DEFAULT_COPY_RATE,
+        ask_page_ns: 0,
+        send_page_ns: 0,
     };
     let Some(mut table) = table else {
         return Ok(host);
@@ -191,6 +193,8 @@ fn read_host(table: Option<Table>) -> Result<Host, ConfigError> {
         host.memory = Some(memory);
     }
     host.copy_rate = read_byte_rate(&mut table, "copy_rate")?.unwrap_or(DEFAULT_COPY_RATE);
+    host.ask_page_ns = table.take_duration("ask_page")?.unwrap_or(0);
+    host.send_page_ns = table.take_duration("send_page")?.unwrap_or(0);
     read_dirty_limits(&mut table, &mut host.dirty, host.kernel)?;
     table.finish()?;
     Ok(host)
@@ -521,6 +525,7 @@ fn read_controller(mut table: Table, changes: &[Change]) -> Result<ControllerSet
             None => sheet.cache > 0,
         },
         battery: table.take_flag("battery")?.unwrap_or(false),
+        count: table.take_integer("count", 1..=64)?.unwrap_or(1) as u32,
         sheet,
         array: None,
     };
@@ -545,6 +550,9 @@ fn read_array(
     if let Some(value) = table.take("type") {
         match (value.text()?, controller) {
             ("md", _) => {}
+            ("controller", Some(controller)) if controller.count > 1 => {
+                return Err(value.error("one controller makes an array; leave out its count"));
+            }
             ("controller", Some(controller)) => by_controller = Some(controller),
             ("controller", None) => return Err(value.error("a controller needs `[controller]`")),
             _ => return Err(value.error("expected \"md\" or \"controller\"")),

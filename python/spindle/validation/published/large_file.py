@@ -12,11 +12,14 @@ from msgspec import Struct
 
 from spindle.run.simulate import SimulatedRun
 from spindle.validation.published.assumed import (
+    ASK_PAGE_2004,
     COPY_2004,
     COPY_2011,
     MEMORY_2011,
     READ_PAGE_2004,
     READ_PAGE_2011,
+    SEND_PAGE_2004,
+    SEND_PAGE_2011,
     WRITE_PAGE_2004_EXT3,
     WRITE_PAGE_2004_PLAIN,
     WRITE_PAGE_2011,
@@ -41,8 +44,14 @@ class Seekers(Struct, frozen=True):
     """The time ends after an fsync of each (since 1.90b: README-2.00, `CFileOp::action`)."""
 
 
-HOST_2004 = Host(kernel="2.6.5", memory="512MiB", copy_rate="1 GB/s")
-"""Two Xeons of 2.4 GHz; the rate at which one copies is assumed."""
+HOST_2004 = Host(
+    kernel="2.6.5",
+    memory="512MiB",
+    copy_rate=COPY_2004.plain,
+    ask_page=ASK_PAGE_2004.plain,
+    send_page=SEND_PAGE_2004.plain,
+)
+"""Two Xeons of 2.4 GHz; what a page costs is assumed."""
 RAPTORS = Drives("WD740GD-00FLA0", 12)
 READ_AHEAD = {"untuned": "128KiB", "tuned": "8MiB"}
 CHUNK_2004_KIB = 64
@@ -50,7 +59,13 @@ FILE_2004 = "20GB"
 RECORDS = {"dd": "1MiB", "bonnie++": "8KiB", "iozone": "64KiB"}
 SEEKERS_2004 = Seekers(processes=3, sync=False)
 
-HOST_2011 = Host(kernel="2.6.32", memory="4GiB", copy_rate="5 GB/s")
+HOST_2011 = Host(
+    kernel="2.6.32",
+    memory=MEMORY_2011.plain,
+    copy_rate=COPY_2011.plain,
+    ask_page="0s",
+    send_page=SEND_PAGE_2011.plain,
+)
 """The text names neither kernel nor memory: both are assumed; the file is larger than any memory of that year."""
 CHEETAHS = Drives("ST3600057SS", 14)
 CHUNK_2011_KIB = 512
@@ -64,7 +79,7 @@ since 3.1.1."""
 
 WRITE_PAGE_2004 = {"ext2": WRITE_PAGE_2004_PLAIN, "xfs": WRITE_PAGE_2004_PLAIN, "ext3": WRITE_PAGE_2004_EXT3}
 
-ASSUMED_2011 = (COPY_2011, MEMORY_2011, READ_PAGE_2011, WRITE_PAGE_2011)
+ASSUMED_2011 = (COPY_2011, MEMORY_2011, READ_PAGE_2011, WRITE_PAGE_2011, SEND_PAGE_2011)
 
 LENGTHS = {"2.6.5": "2GiB", "2.6.32": "32GiB"}
 """Bytes of a stream by the kernel of the host: several times the memory."""
@@ -84,7 +99,8 @@ def of_hardware(row: dict[str, str]) -> Iterator[Prediction]:
         files=_files_of_2004(row["fs"], is_new=row["metric"] == "seq_write"),
     )
     load, value = _load(row["metric"], row["tool"], HOST_2004, FILE_2004, SEEKERS_2004, row["unit"])
-    assumed = (COPY_2004, *((READ_PAGE_2004, WRITE_PAGE_2004[row["fs"]]) if row["fs"] != "raw" else ()))
+    of_files = (READ_PAGE_2004, WRITE_PAGE_2004[row["fs"]]) if row["fs"] != "raw" else (ASK_PAGE_2004,)
+    assumed = (COPY_2004, SEND_PAGE_2004, *of_files)
     name = f"{row['tool']} {row['fs']} {row['read_ahead']} trial {row['trial']}"
     yield _prediction(
         "hw_raid_2004.csv", name, row["metric"], row["unit"], row["value"], Run(text, load, assumed), value
@@ -100,7 +116,7 @@ def of_bonnie(row: dict[str, str]) -> Iterator[Prediction]:
         "read_page": READ_PAGE_2011.plain,
         "write_page": WRITE_PAGE_2011.plain,
     }
-    text = machine(HOST_2011, [CHEETAHS], array=array, controller="9211-8i", files=files)
+    text = machine(HOST_2011, [CHEETAHS], array=array, controller="9211-8i", controllers=2, files=files)
     name = f"{row['layout']} {row['fs']} {row['mkfs']}"
     for column, metric, unit in (
         ("write_kib_s", "seq_write", "KiB/s"),

@@ -27,6 +27,8 @@ class Host(Struct, frozen=True):
     kernel: str
     memory: str
     copy_rate: str
+    ask_page: str
+    send_page: str
     cpu_per_request: str = "0s"
 
 
@@ -37,6 +39,7 @@ def machine(
     array: dict[str, str | int] | None = None,
     queue: dict[str, str | int] | None = None,
     controller: str | None = None,
+    controllers: int = 1,
     battery: bool = False,
     partition: str | None = None,
     files: dict[str, str | int] | None = None,
@@ -47,10 +50,14 @@ def machine(
             "kernel": host.kernel,
             "memory": host.memory,
             "copy_rate": host.copy_rate,
+            "ask_page": host.ask_page,
+            "send_page": host.send_page,
             "cpu_per_request": host.cpu_per_request,
         },
         "[queue]": queue or {},
-        "[controller]": {"model": controller, "battery": battery} if controller is not None else {},
+        "[controller]": (
+            {"model": controller, "count": controllers, "battery": battery} if controller is not None else {}
+        ),
         "[array]": array or {},
         "[partition]": {"start": partition} if partition is not None else {},
         "[files]": files or {},

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spindle.validation.published.assumed import COPY_2008_MD
+from spindle.validation.published.assumed import ASK_PAGE_2008_MD, COPY_2008_MD, SEND_PAGE_2008_MD
 from spindle.validation.published.machines import Drives, Host, machine, md
 from spindle.validation.published.prediction import Prediction, Quantity, Run, ratio
 
-HOST = Host(kernel="2.6.25", memory="1GiB", copy_rate="1 GB/s")
-"""Two cores at 1000 MHz; the rate at which one copies is assumed."""
+HOST = Host(
+    kernel="2.6.25",
+    memory="1GiB",
+    copy_rate=COPY_2008_MD.plain,
+    ask_page=ASK_PAGE_2008_MD.plain,
+    send_page=SEND_PAGE_2008_MD.plain,
+)
+"""Two cores at 1000 MHz; what a page costs is assumed."""
+ASSUMED = (COPY_2008_MD, ASK_PAGE_2008_MD, SEND_PAGE_2008_MD)
 DRIVES = [
     Drives("HDT725032VLA360", 1, region="4GB-8GB"),
     Drives("HD321KJ", 1, region="4GB-8GB"),
@@ -37,8 +44,8 @@ def predictions(row: dict[str, str]) -> Iterator[Prediction]:
             quantity=Quantity.RATE,
             published=float(row[figure]),
             runs=(
-                Run(machine(HOST, DRIVES, array=array, queue=queue), workload, (COPY_2008_MD,)),
-                Run(machine(HOST, ONE, queue=queue), workload, (COPY_2008_MD,)),
+                Run(machine(HOST, DRIVES, array=array, queue=queue), workload, ASSUMED),
+                Run(machine(HOST, ONE, queue=queue), workload, ASSUMED),
             ),
             value=ratio,
         )
