@@ -19,10 +19,20 @@ from spindle.report.charts import parts
 from spindle.report.document.model import Chart, Sheet
 from spindle.report.terminal.style import Style
 from spindle.report.terminal.table import Column, table
+from spindle.validation.published import md_stream
 
 ARGUMENTS = argparse.ArgumentParser()
 ARGUMENTS.add_argument("--chart", help="draw a chart to this file, .svg or .png")
 ARGUMENTS.add_argument("--kernel", action="store_true", help="run the real kernel on the modelled drives")
+
+OLD = f"""[host]
+kernel = "{md_stream.HOST.kernel}"
+memory = "{md_stream.HOST.memory}"
+copy_rate = "{md_stream.HOST.copy_rate}"
+ask_page = "{md_stream.HOST.ask_page}"
+send_page = "{md_stream.HOST.send_page}"
+"""
+"""The host of the published streams."""
 
 
 @dataclass

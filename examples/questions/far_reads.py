@@ -1,8 +1,7 @@
 """Why do far-layout reads stop below 4 x on four drives, and where does the dip come from?"""
 
-from experiment import ARGUMENTS, Experiment, array, drives, stream
+from experiment import ARGUMENTS, OLD, Experiment, array, drives, stream
 
-OLD = '[host]\nkernel = "2.6.25"\nmemory = "1GiB"\ncopy_rate = "1 GB/s"\n'
 MIXED = "".join(
     drives(model, region="4GB-8GB") for model in ("HDT725032VLA360", "HD321KJ", "ST3320620AS", "WD3200AAKS")
 )

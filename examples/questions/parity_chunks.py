@@ -1,8 +1,7 @@
 """Why do RAID6 reads jump at 512 KiB, and why do RAID5 and RAID6 writes collapse with the chunk?"""
 
-from experiment import ARGUMENTS, Experiment, array, drives, stream
+from experiment import ARGUMENTS, OLD, Experiment, array, drives, stream
 
-OLD = '[host]\nkernel = "2.6.25"\nmemory = "1GiB"\ncopy_rate = "1 GB/s"\n'
 MODEL = "HD321KJ"
 CHUNKS = ("64KiB", "128KiB", "256KiB", "512KiB", "1MiB", "2MiB", "4MiB")
 
