@@ -14,6 +14,7 @@ use super::fifo::{Fifo, Links};
 use super::parameter::Parameter;
 use super::sorted::{Nodes, Sorted};
 use super::{Elevator, JIFFY_NS};
+use crate::cache::PAGE;
 use crate::kernel::Kernel;
 use crate::request::{BlockRequest, Id};
 
@@ -100,7 +101,7 @@ const TAGS_MIN: u32 = 5;
 const HZ: i64 = 1000;
 const LEVELS: usize = 8;
 /// Blocks of a page.
-const PAGE_BLOCKS: u32 = 8;
+const PAGE_BLOCKS: u32 = (PAGE / 512) as u32;
 
 pub(super) struct Cfq {
     settings: Settings,

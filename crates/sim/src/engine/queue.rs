@@ -20,9 +20,9 @@ use crate::ticks::Ticks;
 const FLUSH: u64 = u64::MAX;
 /// `BLK_MQ_BUDGET_DELAY` of 3 ms in ticks.
 const AGAIN_TICKS: u64 = 1;
-/// Requests that wait for no more of their kind (`q->unplug_thresh`).
+/// Waiting requests with which a queue is plugged no more (`q->unplug_thresh`).
 const UNPLUG_REQUESTS: u32 = 4;
-/// Time after which they do not (`q->unplug_delay`).
+/// Time after which it, or md's array, is plugged no more (`q->unplug_delay`).
 pub(crate) const UNPLUG_NS: u64 = 3_000_000;
 
 /// The settings of a queue.
@@ -847,8 +847,9 @@ impl Queue {
 
     /// True if the adapter of the drive takes another command: the elevator is to be asked again.
     pub(crate) fn may_go_on(&mut self) -> bool {
-        self.is_due |= self.drive.has_room();
-        self.drive.has_room()
+        let has_room = self.drive.has_room();
+        self.is_due |= has_room;
+        has_room
     }
 
     #[inline]

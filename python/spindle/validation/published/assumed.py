@@ -31,6 +31,11 @@ class Assumed(Struct, frozen=True):
         return text.replace(f"\n{self.line}\n", f"\n{self.key} = {end}\n")
 
 
+def plain(*numbers: Assumed) -> dict[str, str]:
+    """Return the values of numbers by their keys, as a `Host` takes them."""
+    return {of.key: of.plain for of in numbers}
+
+
 def _text(part: str, key: str, value: str, least: str, most: str) -> Assumed:
     return Assumed(part, key, repr(value), repr(least), repr(most))
 
@@ -48,6 +53,8 @@ ASK_PAGE_2008_MD = _text("host of 2008, 1 GHz", "ask_page", "5us", "2500ns", "10
 SEND_PAGE_2008_MD = _text("host of 2008, 1 GHz", "send_page", "5us", "2500ns", "10us")
 ASK_PAGE_2008 = _text("host of 2008", "ask_page", "2us", "1us", "4us")
 SEND_PAGE_2008 = _text("host of 2008", "send_page", "2us", "1us", "4us")
+ASSUMED_2008 = (COPY_2008, ASK_PAGE_2008, SEND_PAGE_2008, KERNEL_2008)
+"""The host with the 3ware controller."""
 SEND_PAGE_2011 = _text("host of 2011", "send_page", "700ns", "350ns", "1400ns")
 READ_PAGE_2004 = _text("host of 2004", "read_page", "4us", "2us", "8us")
 WRITE_PAGE_2004_PLAIN = _text("host of 2004", "write_page", "6us", "3us", "12us")

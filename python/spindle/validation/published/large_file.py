@@ -23,6 +23,7 @@ from spindle.validation.published.assumed import (
     WRITE_PAGE_2004_EXT3,
     WRITE_PAGE_2004_PLAIN,
     WRITE_PAGE_2011,
+    plain,
 )
 from spindle.validation.published.machines import Drives, Host, hardware, machine, md
 from spindle.validation.published.prediction import (
@@ -44,13 +45,7 @@ class Seekers(Struct, frozen=True):
     """The time ends after an fsync of each (since 1.90b: README-2.00, `CFileOp::action`)."""
 
 
-HOST_2004 = Host(
-    kernel="2.6.5",
-    memory="512MiB",
-    copy_rate=COPY_2004.plain,
-    ask_page=ASK_PAGE_2004.plain,
-    send_page=SEND_PAGE_2004.plain,
-)
+HOST_2004 = Host(kernel="2.6.5", memory="512MiB", **plain(COPY_2004, ASK_PAGE_2004, SEND_PAGE_2004))
 """Two Xeons of 2.4 GHz; what a page costs is assumed."""
 RAPTORS = Drives("WD740GD-00FLA0", 12)
 READ_AHEAD = {"untuned": "128KiB", "tuned": "8MiB"}
@@ -59,13 +54,7 @@ FILE_2004 = "20GB"
 RECORDS = {"dd": "1MiB", "bonnie++": "8KiB", "iozone": "64KiB"}
 SEEKERS_2004 = Seekers(processes=3, sync=False)
 
-HOST_2011 = Host(
-    kernel="2.6.32",
-    memory=MEMORY_2011.plain,
-    copy_rate=COPY_2011.plain,
-    ask_page="0s",
-    send_page=SEND_PAGE_2011.plain,
-)
+HOST_2011 = Host(kernel="2.6.32", ask_page="0s", **plain(MEMORY_2011, COPY_2011, SEND_PAGE_2011))
 """The text names neither kernel nor memory: both are assumed; the file is larger than any memory of that year."""
 CHEETAHS = Drives("ST3600057SS", 14)
 CHUNK_2011_KIB = 512

@@ -5,17 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from spindle.validation.published.assumed import ASK_PAGE_2008, BATTERY, COPY_2008, KERNEL_2008, SEND_PAGE_2008
+from spindle.validation.published.assumed import ASSUMED_2008, BATTERY, plain
 from spindle.validation.published.machines import LAYOUTS, SECTOR_63, Drives, Host, hardware, machine, md
 from spindle.validation.published.prediction import Prediction, Quantity, Run, iops, read_ms, write_ms
 
-HOST = Host(
-    kernel=KERNEL_2008.plain,
-    memory="256MiB",
-    copy_rate=COPY_2008.plain,
-    ask_page=ASK_PAGE_2008.plain,
-    send_page=SEND_PAGE_2008.plain,
-)
+HOST = Host(memory="256MiB", **plain(*ASSUMED_2008))
 """The memory was cut to 256 MB. The text does not name the kernel: reads of RAID5 took 54 ms beside writes of 823 ms,
 so they did not go through the stripe cache, as they do until 2.6.19."""
 HITACHI = Drives("HDS725050KLA360", 6, queue_depth=31)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from spindle.validation.published.assumed import ASK_PAGE_2008, COPY_2008, KERNEL_2008, SEND_PAGE_2008
+from spindle.validation.published.assumed import ASSUMED_2008
 from spindle.validation.published.machines import LAYOUTS, Drives, hardware, machine, md
 from spindle.validation.published.md_stream import dd
 from spindle.validation.published.prediction import Prediction, Quantity, Run, megabytes_per_s
@@ -14,7 +14,6 @@ from spindle.validation.published.randomio import CONTROLLER, HITACHI, HOST
 LENGTH = "4GiB"
 SHORT = "256MiB"
 """Without read-ahead: a request a page."""
-ASSUMED = (COPY_2008, ASK_PAGE_2008, SEND_PAGE_2008, KERNEL_2008)
 _WITHOUT_READ_AHEAD = re.compile(r"read-ahead 0: ([\d.]+) MB/s read")
 
 
@@ -30,7 +29,7 @@ def predictions(row: dict[str, str]) -> Iterator[Prediction]:
     def run(writes: int, length: str, read_ahead: str | None = None) -> Run:
         queue: dict[str, str | int] = {"read_ahead": read_ahead} if read_ahead is not None else {}
         text = machine(HOST, drives, array=array, queue=queue, controller=CONTROLLER, battery=True)
-        return Run(text, dd(writes, length), ASSUMED)
+        return Run(text, dd(writes, length), ASSUMED_2008)
 
     def prediction(figure: str, published: str, of: Run) -> Prediction:
         return Prediction(
