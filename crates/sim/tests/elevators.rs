@@ -21,7 +21,7 @@ struct Stage {
 impl Stage {
     fn new(scheduler: Scheduler) -> Stage {
         Stage {
-            elevator: scheduler.build(false),
+            elevator: scheduler.build(false, 31),
             requests: Vec::new(),
             now_ms: 0,
         }
@@ -384,6 +384,56 @@ fn cfq_seeks_back_a_little_rather_than_ahead_far() {
     stage.reads(0, &[103_000, 99_000, 60_000]);
     // 1000 blocks behind count as 2000, 3000 ahead as 3000; 40 000 behind are too far and come after all ahead.
     assert_eq!(stage.all(), [99_000, 103_000, 60_000]);
+}
+
+#[test]
+fn cfq_before_2_6_28_waits_for_a_thread_that_has_requests_at_the_drive() {
+    let waits = |kernel| {
+        let mut stage = Stage::named("cfq", kernel);
+        stage.reads(0, &[1000, 1008]);
+        assert_eq!(stage.all(), [1000, 1008]);
+        stage.at(5).done(1000);
+        let waits = stage.elevator.timer_ns().is_some();
+        stage.reads(0, &[1016]);
+        // What it waited for goes at once.
+        assert_eq!(stage.elevator.starts(), waits);
+        waits
+    };
+    assert!(waits(Kernel::new(2, 6, 27)));
+    assert!(!waits(Kernel::new(2, 6, 29)) && !waits(OLD));
+}
+
+#[test]
+fn cfq_before_2_6_30_sends_four_requests_of_a_queue_together() {
+    let sent = |kernel| {
+        let mut stage = Stage::named("cfq", kernel);
+        let lbns: Vec<u64> = (0..12).map(|index| 1000 + 8 * index).collect();
+        stage.reads(0, &lbns).reads(1, &[900_000]);
+        assert_eq!(stage.all(), lbns[..4]);
+        stage.at(5).done(1000);
+        stage.all().len()
+    };
+    assert_eq!(sent(Kernel::new(2, 6, 24)), 4);
+    assert_eq!(sent(OLD), 1);
+}
+
+#[test]
+fn cfq_before_2_6_30_puts_a_queue_back_by_what_was_left_of_its_slice() {
+    let after = |kernel| {
+        let mut stage = Stage::named("cfq", kernel);
+        let realtime = with(PriorityClass::Realtime, 4);
+        stage.reads(0, &[1000, 1008]);
+        assert_eq!(stage.next(), Some(1000));
+        stage.at(5).done(1000).at(6).reads(2, &[500_000]);
+        stage
+            .at(7)
+            .add(BlockRequest::read(700_000, 8, 1).with_priority(realtime));
+        assert_eq!(stage.next(), Some(700_000));
+        stage.at(8).done(700_000);
+        stage.at(30).next()
+    };
+    assert_eq!(after(Kernel::new(2, 6, 24)), Some(500_000));
+    assert_eq!(after(OLD), Some(1008));
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! `cfq`: a queue for each thread, served in slices of time; synchronous queues are waited for.
 //!
-//! Linux 2.6.32 `block/cfq-iosched.c`: `cfq_select_queue`, `cfq_may_dispatch`, `cfq_dispatch_requests`,
-//! `cfq_service_tree_add`, `cfq_arm_slice_timer`, `cfq_should_preempt`, `cfq_update_idle_window`,
-//! `cfq_completed_request`. Left out: merging the queues of threads that work close together (`cfq_close_cooperator`),
+//! Linux 2.6.24, 2.6.29 and 2.6.32 `block/cfq-iosched.c`: `cfq_select_queue`, `cfq_may_dispatch`,
+//! `cfq_dispatch_requests`, `cfq_service_tree_add`, `cfq_arm_slice_timer`, `cfq_should_preempt`,
+//! `cfq_update_idle_window`, `cfq_completed_request`. What 2.6.32 has and 2.6.29 has not is taken to have come in 2.6.30;
+//! kernels before 2.6.24 have its rules. Left out: merging the queues of threads that work close together (`cfq_close_cooperator`),
 //! metadata requests and priority boosts. Times are jiffies, as there.
 
 use serde::Serialize;
@@ -41,11 +42,8 @@ pub struct Settings {
     pub slice_idle_ns: u64,
     /// Asynchronous requests are held back after synchronous ones, and seeky queues idle too (since 2.6.32).
     pub low_latency: bool,
-    /// A request that was waited for goes to the drive at once, however small it is (until 2.6.29; "cfq-iosched: don't let
-    /// idling interfere with plugging").
-    pub starts_at_once: bool,
-    /// A thread's first request is no seek, whatever its place (2.6.31: "cfq-iosched: make seek_mean converge more quickly").
-    pub first_is_no_seek: bool,
+    /// Whose rules these are.
+    pub kernel: Kernel,
 }
 
 impl Settings {
@@ -64,9 +62,48 @@ impl Settings {
             slice_async_rq: 2,
             slice_idle_ns: 8 * JIFFY_NS,
             low_latency: kernel >= Kernel::new(2, 6, 32),
-            starts_at_once: kernel < Kernel::new(2, 6, 30),
-            first_is_no_seek: kernel >= Kernel::new(2, 6, 31),
+            kernel,
         }
+    }
+
+    /// The queue is waited for although it has requests at the drive (2.6.24; in 2.6.29 not: "still requests with the
+    /// driver, don't idle").
+    fn idles_beside_requests(&self) -> bool {
+        self.kernel < Kernel::new(2, 6, 28)
+    }
+
+    /// A drive that has once had more than four requests has tags (2.6.24 `cfq_activate_request`); what wrote the data
+    /// before is taken to have sent it so many. Later kernels watch on ("cfq-iosched: fix queue depth detection").
+    fn finds_tags_once(&self) -> bool {
+        self.kernel < Kernel::new(2, 6, 28)
+    }
+
+    /// A request that was waited for goes to the drive at once, however small it is (until 2.6.29; "cfq-iosched: don't let
+    /// idling interfere with plugging").
+    fn starts_at_once(&self) -> bool {
+        self.kernel < Kernel::new(2, 6, 30)
+    }
+
+    /// As many requests of a queue as `quantum` go to the drive together (`__cfq_dispatch_requests` in 2.6.24 and 2.6.29).
+    fn sends_together(&self) -> bool {
+        self.kernel < Kernel::new(2, 6, 30)
+    }
+
+    /// What was left of a slice puts a queue farther back, not nearer to the front, and who preempts has no key of his own
+    /// (`cfq_service_tree_add` in 2.6.24 and 2.6.29).
+    fn adds_what_was_left(&self) -> bool {
+        self.kernel < Kernel::new(2, 6, 30)
+    }
+
+    /// Seeks and think times count when queues are chosen, and asynchronous requests go before a queue that is waited for
+    /// (2.6.32; not in 2.6.29).
+    fn weighs_think_times(&self) -> bool {
+        self.kernel >= Kernel::new(2, 6, 30)
+    }
+
+    /// A thread's first request is no seek, whatever its place (2.6.31: "cfq-iosched: make seek_mean converge more quickly").
+    fn first_is_no_seek(&self) -> bool {
+        self.kernel >= Kernel::new(2, 6, 31)
     }
 
     /// Under the names that sysfs has.
@@ -132,6 +169,8 @@ pub(super) struct Cfq {
     last_sync_end: i64,
     timer: Option<i64>,
     starts: bool,
+    /// Requests of the active queue that may follow the last one without another look.
+    together: u32,
 }
 
 /// `struct cfq_queue`.
@@ -196,7 +235,7 @@ fn jiffies(now_ns: u64) -> i64 {
 
 impl Cfq {
     /// `flash`: the device has no moving head.
-    pub(super) fn new(settings: Settings, flash: bool) -> Cfq {
+    pub(super) fn new(settings: Settings, flash: bool, depth: u32) -> Cfq {
         Cfq {
             slice: [
                 jiffies(settings.slice_async_ns),
@@ -220,13 +259,14 @@ impl Cfq {
             in_driver: [0; 2],
             sync_flight: 0,
             waiting: 0,
-            tags: true,
+            tags: !settings.finds_tags_once() || depth >= TAGS_MIN,
             tags_samples: 0,
             in_driver_peak: 0,
             last_position: 0,
             last_sync_end: 0,
             timer: None,
             starts: false,
+            together: 0,
             settings,
         }
     }
@@ -303,6 +343,8 @@ impl Cfq {
                     .service
                     .last()
                     .map_or(now, |&last| self.queues[last].key)
+        } else if front && self.settings.adds_what_was_left() {
+            0
         } else if front {
             self.service
                 .first()
@@ -313,7 +355,11 @@ impl Cfq {
             let busy = busy.max(self.service.len() as i64 + 1);
             let offset =
                 (busy - 1) * (self.prio_slice(true, 0) - self.prio_slice(of.sync, of.level));
-            now + offset - of.slice_resid
+            let resid = match self.settings.adds_what_was_left() {
+                true => -of.slice_resid,
+                false => of.slice_resid,
+            };
+            now + offset - resid
         };
         let of = &mut self.queues[queue];
         if !front && !of.is_idle() {
@@ -367,7 +413,8 @@ impl Cfq {
     fn select(&mut self, now: i64) -> Option<usize> {
         if let Some(active) = self.active {
             let of = &self.queues[active];
-            if !of.slice_used(now) || of.must_dispatch {
+            let must = of.must_dispatch && self.settings.weighs_think_times();
+            if !of.slice_used(now) || must {
                 if !of.sort_list.is_empty() {
                     return Some(active);
                 }
@@ -383,7 +430,7 @@ impl Cfq {
     /// `cfq_may_dispatch`.
     fn may_dispatch(&self, now: i64, queue: usize) -> bool {
         let of = &self.queues[queue];
-        if of.idle_window && self.in_driver[ASYNC] > 0 {
+        if of.idle_window && self.in_driver[ASYNC] > 0 && self.settings.weighs_think_times() {
             return false;
         }
         if self.sync_flight > 0 && !of.sync {
@@ -444,7 +491,7 @@ impl Cfq {
 
         let of = &mut self.queues[queue];
         let distance = match of.last_request_pos {
-            0 if self.settings.first_is_no_seek => 0,
+            0 if self.settings.first_is_no_seek() => 0,
             last => last.abs_diff(request.lbn),
         };
         let slack = if of.seek_samples <= 60 {
@@ -461,7 +508,8 @@ impl Cfq {
             if self.slice_idle == 0 || (!self.settings.low_latency && self.tags && of.is_seeky()) {
                 of.idle_window = false;
             } else if is_valid(think_samples) {
-                let idle = if is_valid(of.seek_samples) && of.is_seeky() {
+                let seeks = is_valid(of.seek_samples) && of.is_seeky();
+                let idle = if seeks && self.settings.weighs_think_times() {
                     MIN_THINK
                 } else {
                     self.slice_idle
@@ -493,8 +541,10 @@ impl Cfq {
         // As good as what is being waited for.
         let near = if is_valid(of.seek_samples) {
             of.seek_mean
-        } else {
+        } else if self.settings.weighs_think_times() {
             SEEK_THRESHOLD
+        } else {
+            return false;
         };
         request.lbn.abs_diff(self.last_position) <= near
     }
@@ -505,17 +555,17 @@ impl Cfq {
             return;
         }
         let of = &mut self.queues[queue];
-        if self.slice_idle == 0
-            || !of.idle_window
-            || self.in_driver[SYNC] + self.in_driver[ASYNC] > 0
-        {
+        let is_busy = self.in_driver[SYNC] + self.in_driver[ASYNC] > 0;
+        let waits = !is_busy || self.settings.idles_beside_requests();
+        if self.slice_idle == 0 || !of.idle_window || !waits {
             return;
         }
         let Some(thread) = self.active_thread else {
             return;
         };
         let thread = &self.threads[thread as usize];
-        if is_valid(thread.samples as u64) && of.slice_end - now < thread.mean {
+        let thinks_long = is_valid(thread.samples as u64) && of.slice_end - now < thread.mean;
+        if thinks_long && self.settings.weighs_think_times() {
             return;
         }
         of.wait_request = true;
@@ -528,6 +578,9 @@ impl Cfq {
 
     /// `cfq_update_hw_tag`.
     fn learn_tags(&mut self) {
+        if self.settings.finds_tags_once() {
+            return;
+        }
         self.in_driver_peak = self.in_driver_peak.max(self.in_driver());
         if self.waiting <= TAGS_MIN && self.in_driver() <= TAGS_MIN {
             return;
@@ -591,7 +644,7 @@ impl Elevator for Cfq {
             let of = &mut self.queues[queue];
             if of.wait_request {
                 of.must_dispatch = true;
-                self.starts = self.settings.starts_at_once
+                self.starts = self.settings.starts_at_once()
                     || request.blocks > PAGE_BLOCKS
                     || self.service.len() > 1;
                 if self.starts {
@@ -616,10 +669,23 @@ impl Elevator for Cfq {
             return None;
         }
         let now = jiffies(now_ns);
-        let queue = self.select(now)?;
-        if !self.may_dispatch(now, queue) {
-            return None;
-        }
+        let together = std::mem::take(&mut self.together);
+        let queue = match self.active {
+            Some(active) if together > 0 && !self.queues[active].sort_list.is_empty() => {
+                self.together = together - 1;
+                active
+            }
+            _ => {
+                let queue = self.select(now)?;
+                if !self.may_dispatch(now, queue) {
+                    return None;
+                }
+                if self.settings.sends_together() && !self.queues[queue].is_idle() {
+                    self.together = self.settings.quantum - 1;
+                }
+                queue
+            }
+        };
         // The oldest request is looked at once a slice.
         let of = &mut self.queues[queue];
         let oldest = if of.fifo_expire {
@@ -648,7 +714,9 @@ impl Elevator for Cfq {
             2 * (base + base * (LEVELS as u32 - 1 - u32::from(of.level)))
         };
         let of = &mut self.queues[queue];
-        let used_up = !of.sync && of.slice_dispatch >= async_limit;
+        // 2.6.24 and 2.6.29 count those of one look at the queue, which are fewer.
+        let used_up =
+            !of.sync && of.slice_dispatch >= async_limit && !self.settings.sends_together();
         if self.service.len() > 1 && (used_up || of.is_idle()) {
             of.slice_end = now + 1;
             self.expire(now, false);
@@ -742,7 +810,7 @@ impl Elevator for Cfq {
             return;
         };
         let of = &self.queues[active];
-        if of.must_dispatch {
+        if of.must_dispatch && self.settings.weighs_think_times() {
             return;
         }
         // Others wait, and this one has nothing.

@@ -99,9 +99,9 @@ impl Scheduler {
         }]
     }
 
-    /// Makes the elevator for a device with or without a moving head.
+    /// Makes the elevator for a device with or without a moving head that takes `depth` requests at a time.
     #[must_use]
-    pub fn build(&self, flash: bool) -> Box<dyn Elevator> {
+    pub fn build(&self, flash: bool, depth: u32) -> Box<dyn Elevator> {
         match self {
             Scheduler::None => Box::new(Noop::new(false)),
             Scheduler::Noop => Box::new(Noop::new(true)),
@@ -110,7 +110,7 @@ impl Scheduler {
             Scheduler::Anticipatory(settings) => {
                 Box::new(anticipatory::Anticipatory::new(*settings))
             }
-            Scheduler::Cfq(settings) => Box::new(cfq::Cfq::new(*settings, flash)),
+            Scheduler::Cfq(settings) => Box::new(cfq::Cfq::new(*settings, flash, depth)),
             Scheduler::Bfq(settings) => Box::new(bfq::Bfq::new(*settings, flash)),
             Scheduler::Kyber(settings) => Box::new(kyber::Kyber::new(*settings)),
             Scheduler::Fcfs => Box::new(Classic::fcfs()),

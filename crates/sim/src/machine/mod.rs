@@ -758,7 +758,7 @@ impl Machine {
             starts_take_time: self.host.clock_reading_ns > 0,
             throttle: self.throttle(setup, &scheduler, depth),
         };
-        let elevator = scheduler.build(setup.is_flash());
+        let elevator = scheduler.build(setup.is_flash(), depth);
         Queue::new(
             unit,
             format!("{name}{slot}"),
