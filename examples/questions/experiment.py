@@ -31,6 +31,7 @@ memory = "{md_stream.HOST.memory}"
 copy_rate = "{md_stream.HOST.copy_rate}"
 ask_page = "{md_stream.HOST.ask_page}"
 send_page = "{md_stream.HOST.send_page}"
+stripe_page = "{md_stream.HOST.stripe_page}"
 """
 """The host of the published streams."""
 

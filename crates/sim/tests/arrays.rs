@@ -54,6 +54,49 @@ fn full_stripes_are_written_without_reading() {
 }
 
 #[test]
+fn md_s_thread_takes_time_for_pages_that_it_copies_and_computes() {
+    // Drives that take none: the thread is what is left.
+    let rate = |level: &str, drives: u32, load: &str| {
+        let text = format!(
+            "[host]\nstripe_page = '10us'\n[queue]\nscheduler = 'none'\n[array]\nchunk = '64KiB'\n{level}\n[[drive]]\n\
+             service = '1us'\nservers = 32\nqueue_depth = 32\ncapacity = '4GiB'\ncount = {drives}\n"
+        );
+        let load = format!(
+            "requests = 4000\n[[stream]]\nname = 's'\npattern = 'uniform'\nworkers = 16\n{load}"
+        );
+        let stream = run(&machine(&text), &load).run.streams.remove(0);
+        [stream.read, stream.write]
+            .into_iter()
+            .flatten()
+            .map(|op| op.iops)
+            .sum::<f64>()
+    };
+    let near = |rate: f64, pages_us: f64| (rate * pages_us / 1e6 - 1.0).abs() < 0.02;
+    // A full row of 4 KiB: three pages copied, three into parity; with RAID6 two of two each.
+    let full = |size: &str| format!("size = '{size}'\nalign = '{size}'\nwrite_fraction = 1.0");
+    assert!(near(
+        rate("level = 'raid5'", 4, &full("192KiB")),
+        16.0 * 60.0
+    ));
+    assert!(near(
+        rate("level = 'raid6'", 4, &full("128KiB")),
+        16.0 * 60.0
+    ));
+    // One page copied, then old and new data and old parity.
+    let small = "size = '4KiB'\nwrite_fraction = 1.0";
+    let small_rate = rate("level = 'raid5'", 6, small);
+    assert!(near(small_rate, 40.0), "{small_rate}");
+    // Reads of a degraded array are copied; one of four is of the lost member, which is computed from the others. A whole
+    // array's do not come to the thread.
+    let lost = "size = '4KiB'\nwrite_fraction = 0.0";
+    assert!(near(
+        rate("level = 'raid5'\nmissing = 1", 4, lost),
+        10.0 + 30.0 / 4.0
+    ));
+    assert!(rate("level = 'raid5'", 4, lost) > 1e6);
+}
+
+#[test]
 fn writes_that_fill_a_stripe_together_are_written_without_reading() {
     // Twelve sequential writes of one call are one stripe of three chunks.
     let load = "requests = 1200\n[[stream]]\nname = 's'\nsize = '16KiB'\nwrite_fraction = 1.0\npattern = 'sequential'\ndepth = 12";

@@ -39,6 +39,8 @@ pub(crate) enum Alarm {
     Page(Option<u32>),
     /// The plug of md's stripe cache has been in long enough.
     Plug,
+    /// md's thread has copied and computed what the rows it had in hand needed.
+    Rows,
     /// md's thread looks for bits of its write-intent bitmap that may be cleared.
     Bitmap,
     /// md's thread looks whether the array is to become clean.

@@ -133,6 +133,8 @@ pub(crate) struct Rules {
     pub(crate) cpu_ns: u64,
     /// Time that a thread's reading of the clock takes; those of interrupts take none. With it there is one processor.
     pub(crate) reading_ns: u64,
+    /// Time of md's thread for a page of the stripe cache that it copies or computes parity from.
+    pub(crate) stripe_page_ns: u64,
     /// Every drive takes discards, and the array passes them on.
     pub(crate) takes_discards: bool,
     /// First byte of the load's target on the array or drive.
@@ -193,6 +195,8 @@ pub(crate) struct Engine {
     fair: Option<Fair>,
     /// md's thread has lost the processor, with requests under its plug.
     md_has_plug: bool,
+    /// md's thread copies and computes until then.
+    md_free_ns: u64,
     /// The same between the load's threads.
     turns: Option<Turns>,
     /// Absent if there are always enough of them.
@@ -334,6 +338,7 @@ impl Engine {
             turns: (!has_parity && rules.reading_ns > 0 && rules.kernel.runs_first_threads_last())
                 .then(|| Turns::new(load.workers.len(), ticks.first_ns())),
             md_has_plug: false,
+            md_free_ns: 0,
             fair: (has_parity && rules.reading_ns > 0).then(|| Fair::new(ticks.first_ns())),
             io_threads: (rules.kernel.multi_queue()
                 && rules.reading_ns > 0

@@ -26,7 +26,7 @@ impl Engine {
         match &self.target {
             Target::Array(fabric) => {
                 let has_work = fabric.stripes.as_ref().is_some_and(|of| of.has_work());
-                has_work && !self.md_sleeps()
+                has_work && !self.md_sleeps() && !self.md_is_busy()
             }
             Target::Drive { .. } => false,
         }
@@ -89,7 +89,7 @@ impl Engine {
     }
 
     fn handle_rows_of_stripes(&mut self, yields: bool) -> Outcome<bool> {
-        while !self.md_sleeps() && !self.md_writes_superblock() {
+        while !self.md_sleeps() && !self.md_is_busy() && !self.md_writes_superblock() {
             if self.is_rebuilding && self.has_rows() && self.md_thread_is_noting()? {
                 return Ok(true);
             }
@@ -112,6 +112,7 @@ impl Engine {
                 self.pass_rows_with_bits();
             }
             self.end_round();
+            self.spend_on_rows();
             if !yields && self.fair.as_mut().is_some_and(Fair::gives_way) {
                 return Ok(false);
             }
@@ -139,6 +140,21 @@ impl Engine {
 
     fn begin_round(&mut self) -> bool {
         self.stripes().is_some_and(Stripes::begin_round)
+    }
+
+    /// md's thread takes its time for the rows that it had in hand. What they need is sent before, so the next ones wait.
+    fn spend_on_rows(&mut self) {
+        let pages = self.stripes().map_or(0, Stripes::take_pages);
+        let takes_ns = u64::from(pages) * self.rules.stripe_page_ns;
+        if takes_ns > 0 {
+            self.md_free_ns = self.now_ns + takes_ns;
+            self.load.alarm(self.md_free_ns, Alarm::Rows);
+        }
+    }
+
+    /// True if md's thread still copies and computes.
+    fn md_is_busy(&self) -> bool {
+        self.md_free_ns > self.now_ns
     }
 
     pub(super) fn end_round(&mut self) {

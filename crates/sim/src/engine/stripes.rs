@@ -10,7 +10,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use spindle_array::{ArrayError, MemberSet, RowPlan, Rows, STRIPE_BLOCK, WriteRule};
+use spindle_array::{ArrayError, MemberSet, Rows, STRIPE_BLOCK, WriteMethod, WriteRule};
 
 use super::slab::Slab;
 use crate::request::NONE;
@@ -237,6 +237,8 @@ pub(crate) struct Stripes {
     work: Slab<Work>,
     /// Rows in the plug of the thread that works (`release_stripe_plug`).
     plugged: Vec<u32>,
+    /// Pages that it has copied or computed parity from since `take_pages`.
+    pages: u32,
     /// Rows that md's thread has taken, and their way afterwards.
     round: VecDeque<u32>,
     taken: Vec<u32>,
@@ -308,6 +310,7 @@ impl Stripes {
             has_grown: false,
             work: Slab::with_capacity(2 * heads as usize),
             plugged: Vec::with_capacity(2 * heads as usize),
+            pages: 0,
             round: VecDeque::with_capacity(ROWS_AT_ONCE),
             taken: Vec::with_capacity(ROWS_AT_ONCE),
             after: Vec::with_capacity(ROWS_AT_ONCE),
@@ -1278,14 +1281,25 @@ impl Stripes {
         }
         let missing = missing(work.rows.offset + STRIPE_BLOCK);
         let cached = self.heads[work.head as usize].cached;
-        let (reads, writes) = if work.slot == Stripes::REBUILD {
-            plan_rebuilt(&work.rows, &cached, &missing, rebuilt)
+        let wanted = work.rows.full.with(&work.rows.partial);
+        let is_lost = !wanted.common(&missing).without(&cached).is_empty();
+        let (reads, writes, pages) = if work.slot == Stripes::REBUILD {
+            let (reads, writes) = plan_rebuilt(&work.rows, &cached, &missing, rebuilt);
+            (reads, writes, work.rows.members.len())
         } else if work.write {
-            let RowPlan { reads, writes, .. } =
-                work.rows.plan(&cached, &missing, self.rules.write)?;
-            (reads, with_rebuilt(writes, &work.rows, rebuilt))
+            let plan = work.rows.plan(&cached, &missing, self.rules.write)?;
+            let writes = with_rebuilt(plan.writes, &work.rows, rebuilt);
+            (plan.reads, writes, pages_of_write(&work.rows, plan.method))
         } else {
-            (reads(&work.rows, &cached, &missing)?, MemberSet::EMPTY)
+            let pages = match is_lost {
+                true => work.rows.members.len() - 1,
+                false => wanted.len(),
+            };
+            (
+                reads(&work.rows, &cached, &missing)?,
+                MemberSet::EMPTY,
+                pages,
+            )
         };
         if !reads.is_empty() && work.write && !work.may_read && work.slot != Stripes::REBUILD {
             self.after.push(After::Delay(id));
@@ -1302,11 +1316,12 @@ impl Stripes {
         }
         if work.write {
             let len = self.batch(id);
+            self.pages += pages * (len / STRIPE_BLOCK) as u32;
             self.work.get_mut(id).stage = Step::Computed(writes, len);
             return Ok(None);
         }
-        let wanted = work.rows.full.with(&work.rows.partial);
-        if wanted.common(&missing).without(&cached).is_empty() {
+        self.pages += pages;
+        if !is_lost {
             self.fill(id, done);
         } else {
             // It computes first what is lost.
@@ -1314,6 +1329,11 @@ impl Stripes {
             self.work.get_mut(id).stage = Step::Done;
         }
         Ok(None)
+    }
+
+    /// The pages that md's thread has copied or computed parity from since it was asked last.
+    pub(crate) fn take_pages(&mut self) -> u32 {
+        std::mem::take(&mut self.pages)
     }
 
     /// A read gets its data (`ops_run_biofill`).
@@ -1481,6 +1501,18 @@ fn is_full(work: &Work) -> bool {
     let rows = &work.rows;
     let parities = 1 + u32::from(rows.q.is_some());
     work.write && rows.full.len() + parities == rows.members.len()
+}
+
+/// Pages of a row that are copied from requests (`ops_run_biodrain`), and that each parity is computed from: what is new and
+/// the old data and parity, or all data (`ops_run_prexor`, `ops_run_reconstruct5`, `ops_run_reconstruct6`).
+fn pages_of_write(rows: &Rows, method: WriteMethod) -> u32 {
+    let written = rows.full.with(&rows.partial).len();
+    let parities = 1 + u32::from(rows.q.is_some());
+    let sources = match method {
+        WriteMethod::ReadModifyWrite => 2 * written + 1,
+        WriteMethod::FullStripe | WriteMethod::ReconstructWrite => rows.members.len() - parities,
+    };
+    written + parities * sources
 }
 
 /// The rebuild reads all other members and writes the rebuilt one (`handle_parity_checks5`).

@@ -114,6 +114,7 @@ impl Engine {
                 self.run_flusher()
             }
             Alarm::Plug => self.pull_plug(),
+            Alarm::Rows => Ok(()),
             Alarm::Bitmap => self.look_at_bitmap(),
             Alarm::SafeMode => self.look_at_superblock(),
             Alarm::Sample => {

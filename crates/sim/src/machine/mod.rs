@@ -89,6 +89,9 @@ pub struct Host {
     /// CPU time for each dirty page that is handed to the drives, ns.
     #[serde(skip_serializing_if = "is_zero")]
     pub send_page_ns: u64,
+    /// Time of md's thread for each page of RAID4/5/6 that it copies to or from its cache, or that parity is computed from, ns.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub stripe_page_ns: u64,
 }
 
 fn is_zero(ns: &u64) -> bool {
@@ -321,6 +324,7 @@ impl Machine {
                 copy_rate: DEFAULT_COPY_RATE,
                 ask_page_ns: 0,
                 send_page_ns: 0,
+                stripe_page_ns: 0,
             },
             queue: QueueSetup {
                 scheduler: Some(Scheduler::None),
@@ -631,6 +635,10 @@ impl Machine {
             kernel: self.host.kernel,
             cpu_ns: self.host.cpu_per_request_ns,
             reading_ns: self.host.clock_reading_ns,
+            stripe_page_ns: match self.host.clock_reading_ns {
+                0 => self.host.stripe_page_ns,
+                _ => 0,
+            },
             takes_discards: self.takes_discards(),
             partition_start: self.target_start()?,
             files: self.files,

@@ -163,6 +163,7 @@ fn read_host(table: Option<Table>) -> Result<Host, ConfigError> {
         copy_rate: DEFAULT_COPY_RATE,
         ask_page_ns: 0,
         send_page_ns: 0,
+        stripe_page_ns: 0,
     };
     let Some(mut table) = table else {
         return Ok(host);
@@ -195,6 +196,7 @@ fn read_host(table: Option<Table>) -> Result<Host, ConfigError> {
     host.copy_rate = read_byte_rate(&mut table, "copy_rate")?.unwrap_or(DEFAULT_COPY_RATE);
     host.ask_page_ns = table.take_duration("ask_page")?.unwrap_or(0);
     host.send_page_ns = table.take_duration("send_page")?.unwrap_or(0);
+    host.stripe_page_ns = table.take_duration("stripe_page")?.unwrap_or(0);
     read_dirty_limits(&mut table, &mut host.dirty, host.kernel)?;
     table.finish()?;
     Ok(host)

@@ -29,6 +29,8 @@ class Host(Struct, frozen=True):
     copy_rate: str
     ask_page: str
     send_page: str
+    stripe_page: str = "0s"
+    """Hosts whose arrays have no parity need none."""
     cpu_per_request: str = "0s"
 
 
@@ -52,6 +54,7 @@ def machine(
             "copy_rate": host.copy_rate,
             "ask_page": host.ask_page,
             "send_page": host.send_page,
+            "stripe_page": host.stripe_page,
             "cpu_per_request": host.cpu_per_request,
         },
         "[queue]": queue or {},

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spindle.validation.published.assumed import ASK_PAGE_2008_MD, COPY_2008_MD, SEND_PAGE_2008_MD, plain
+from spindle.validation.published.assumed import (
+    ASK_PAGE_2008_MD,
+    COPY_2008_MD,
+    SEND_PAGE_2008_MD,
+    STRIPE_PAGE_2008_MD,
+    plain,
+)
 from spindle.validation.published.machines import Drives, Host, machine, md
 from spindle.validation.published.prediction import Prediction, Quantity, Run, ratio
 
-ASSUMED = (COPY_2008_MD, ASK_PAGE_2008_MD, SEND_PAGE_2008_MD)
+ASSUMED = (COPY_2008_MD, ASK_PAGE_2008_MD, SEND_PAGE_2008_MD, STRIPE_PAGE_2008_MD)
 HOST = Host(kernel="2.6.25", memory="1GiB", **plain(*ASSUMED))
 """Two cores at 1000 MHz; what a page costs is assumed."""
 DRIVES = [
