@@ -9,9 +9,9 @@ from spindle.validation.published.assumed import ASSUMED_2008, BATTERY, plain
 from spindle.validation.published.machines import LAYOUTS, SECTOR_63, Drives, Host, hardware, machine, md
 from spindle.validation.published.prediction import Prediction, Quantity, Run, iops, read_ms, write_ms
 
-HOST = Host(memory="256MiB", **plain(*ASSUMED_2008))
-"""The memory was cut to 256 MB. The text does not name the kernel: reads of RAID5 took 54 ms beside writes of 823 ms,
-so they did not go through the stripe cache, as they do until 2.6.19."""
+HOST = Host(kernel="2.6.24", memory="256MiB", **plain(*ASSUMED_2008))
+"""The memory was cut to 256 MB. The text names no kernel, and the machine ran 2.6.18 and 2.6.24: reads of RAID5 took
+54 ms beside writes of 823 ms, so they did not go through the stripe cache, as they do until 2.6.19."""
 HITACHI = Drives("HDS725050KLA360", 6, queue_depth=31)
 WD = Drives("WD10EACS", 4, queue_depth=31, region="0-500GB")
 CONTROLLER = "9650SE-16ML"

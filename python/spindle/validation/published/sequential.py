@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from spindle.validation.published.assumed import ASSUMED_2008
-from spindle.validation.published.machines import LAYOUTS, Drives, hardware, machine, md
+from spindle.validation.published.assumed import ASSUMED_2008, KERNEL_2008_STREAMS, plain
+from spindle.validation.published.machines import LAYOUTS, Drives, Host, hardware, machine, md
 from spindle.validation.published.md_stream import dd
 from spindle.validation.published.prediction import Prediction, Quantity, Run, megabytes_per_s
-from spindle.validation.published.randomio import CONTROLLER, HITACHI, HOST
+from spindle.validation.published.randomio import CONTROLLER, HITACHI
 
+ASSUMED = (*ASSUMED_2008, KERNEL_2008_STREAMS)
+HOST = Host(memory="256MiB", **plain(*ASSUMED))
+"""That of the random loads, with an earlier kernel."""
 LENGTH = "4GiB"
 SHORT = "256MiB"
 """Without read-ahead: a request a page."""
@@ -29,7 +32,7 @@ def predictions(row: dict[str, str]) -> Iterator[Prediction]:
     def run(writes: int, length: str, read_ahead: str | None = None) -> Run:
         queue: dict[str, str | int] = {"read_ahead": read_ahead} if read_ahead is not None else {}
         text = machine(HOST, drives, array=array, queue=queue, controller=CONTROLLER, battery=True)
-        return Run(text, dd(writes, length), ASSUMED_2008)
+        return Run(text, dd(writes, length), ASSUMED)
 
     def prediction(figure: str, published: str, of: Run) -> Prediction:
         return Prediction(
