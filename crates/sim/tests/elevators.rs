@@ -395,7 +395,7 @@ fn cfq_before_2_6_28_waits_for_a_thread_that_has_requests_at_the_drive() {
         stage.at(5).done(1000);
         let waits = stage.elevator.timer_ns().is_some();
         stage.reads(0, &[1016]);
-        // What it waited for goes at once.
+        // The request that it waited for goes at once.
         assert_eq!(stage.elevator.starts(), waits);
         waits
     };

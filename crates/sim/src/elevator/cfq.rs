@@ -89,7 +89,7 @@ impl Settings {
         self.kernel < Kernel::new(2, 6, 30)
     }
 
-    /// What was left of a slice puts a queue farther back, not nearer to the front, and who preempts has no key of his own
+    /// The rest of a slice puts a queue farther back, not nearer to the front, and who preempts has no key of his own
     /// (`cfq_service_tree_add` in 2.6.24 and 2.6.29).
     fn adds_what_was_left(&self) -> bool {
         self.kernel < Kernel::new(2, 6, 30)

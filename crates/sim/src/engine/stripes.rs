@@ -1289,7 +1289,12 @@ impl Stripes {
         } else if work.write {
             let plan = work.rows.plan(&cached, &missing, self.rules.write)?;
             let writes = with_rebuilt(plan.writes, &work.rows, rebuilt);
-            (plan.reads, writes, pages_of_write(&work.rows, plan.method))
+            let copied = match self.rules.by_writer {
+                true => 0,
+                false => wanted.len(),
+            };
+            let computed = pages_of_parity(&work.rows, plan.method);
+            (plan.reads, writes, copied + computed)
         } else {
             let pages = match is_lost {
                 true => work.rows.members.len() - 1,
@@ -1503,16 +1508,15 @@ fn is_full(work: &Work) -> bool {
     work.write && rows.full.len() + parities == rows.members.len()
 }
 
-/// Pages of a row that are copied from requests (`ops_run_biodrain`), and that each parity is computed from: what is new and
-/// the old data and parity, or all data (`ops_run_prexor`, `ops_run_reconstruct5`, `ops_run_reconstruct6`).
-fn pages_of_write(rows: &Rows, method: WriteMethod) -> u32 {
-    let written = rows.full.with(&rows.partial).len();
+/// Pages that the parities of a row are computed from: what is new and the old data and parity, or all data
+/// (`ops_run_prexor`, `ops_run_reconstruct5`, `ops_run_reconstruct6`).
+fn pages_of_parity(rows: &Rows, method: WriteMethod) -> u32 {
     let parities = 1 + u32::from(rows.q.is_some());
     let sources = match method {
-        WriteMethod::ReadModifyWrite => 2 * written + 1,
+        WriteMethod::ReadModifyWrite => 2 * rows.full.with(&rows.partial).len() + 1,
         WriteMethod::FullStripe | WriteMethod::ReconstructWrite => rows.members.len() - parities,
     };
-    written + parities * sources
+    parities * sources
 }
 
 /// The rebuild reads all other members and writes the rebuilt one (`handle_parity_checks5`).

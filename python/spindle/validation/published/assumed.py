@@ -53,7 +53,7 @@ SEND_PAGE_2004 = _text("host of 2004", "send_page", "3us", "1500ns", "6us")
 ASK_PAGE_2008_MD = _text("host of 2008, 1 GHz", "ask_page", "5us", "2500ns", "10us")
 SEND_PAGE_2008_MD = _text("host of 2008, 1 GHz", "send_page", "5us", "2500ns", "10us")
 STRIPE_PAGE_2008_MD = _text("host of 2008, 1 GHz", "stripe_page", "2us", "1us", "4us")
-"""A page is copied in 4 us and goes into parity in less than one."""
+"""Parity of a page takes one or two; a copy takes 4 us, but copies of written pages are the writer's."""
 ASK_PAGE_2008 = _text("host of 2008", "ask_page", "2us", "1us", "4us")
 SEND_PAGE_2008 = _text("host of 2008", "send_page", "2us", "1us", "4us")
 STRIPE_PAGE_2008 = _text("host of 2008", "stripe_page", "1us", "500ns", "2us")
