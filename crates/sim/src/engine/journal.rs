@@ -34,8 +34,6 @@ const LOG: u64 = 32 << 20;
 struct Lock {
     holder: Option<u32>,
     waiting: VecDeque<u32>,
-    /// Direct writes that look for their blocks once the fsync that has the inode is done.
-    mapping: VecDeque<u32>,
 }
 
 /// A part of a commit.
@@ -378,29 +376,22 @@ impl Engine {
         let Some(journal) = &mut self.journal else {
             return false;
         };
-        if of.stage != Stage::Data {
+        let locks = match of.request.op {
+            Op::Read => true,
+            // generic_file_aio_write has it until the data are there; XFS shares the file among direct writes.
+            _ => journal.kind() != Some(FilesKind::Xfs),
+        };
+        if of.stage != Stage::Data || !locks {
             return false;
         }
         let is_write = of.request.op != Op::Read;
-        // generic_file_aio_write has the lock until the data are there. XFS shares the file among direct writes, but each
-        // looks for its blocks, which needs the inode (`xfs_iomap`, XFS_ILOCK_EXCL); an fsync has that too until its
-        // log is on the drives (`xfs_fsync`).
-        let maps_only = is_write && journal.kind() == Some(FilesKind::Xfs);
         let lock = journal.lock(of.request.file);
         if lock.holder == Some(slot) {
             return false;
         }
         if lock.holder.is_some() {
-            let line = if maps_only {
-                &mut lock.mapping
-            } else {
-                &mut lock.waiting
-            };
-            line.push_back(slot);
+            lock.waiting.push_back(slot);
             return true;
-        }
-        if maps_only {
-            return false;
         }
         if is_write {
             lock.holder = Some(slot);
@@ -419,12 +410,6 @@ impl Engine {
             return Ok(());
         }
         lock.holder = None;
-        while let Some(journal) = &mut self.journal
-            && let Some(write) = journal.lock(file).mapping.pop_front()
-        {
-            self.issue(write, false)?;
-            self.unplug()?;
-        }
         loop {
             let Some(journal) = &mut self.journal else {
                 return Ok(());
