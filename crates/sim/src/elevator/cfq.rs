@@ -234,7 +234,7 @@ fn jiffies(now_ns: u64) -> i64 {
 }
 
 impl Cfq {
-    /// `flash`: the device has no moving head.
+    /// `flash`: the device has no moving head. `depth`: requests that it takes at a time.
     pub(super) fn new(settings: Settings, flash: bool, depth: u32) -> Cfq {
         Cfq {
             slice: [
@@ -356,10 +356,10 @@ impl Cfq {
             let offset =
                 (busy - 1) * (self.prio_slice(true, 0) - self.prio_slice(of.sync, of.level));
             let resid = match self.settings.adds_what_was_left() {
-                true => -of.slice_resid,
-                false => of.slice_resid,
+                true => of.slice_resid,
+                false => -of.slice_resid,
             };
-            now + offset - resid
+            now + offset + resid
         };
         let of = &mut self.queues[queue];
         if !front && !of.is_idle() {
@@ -554,9 +554,8 @@ impl Cfq {
         if self.flash && self.tags {
             return;
         }
+        let waits = self.in_driver() == 0 || self.settings.idles_beside_requests();
         let of = &mut self.queues[queue];
-        let is_busy = self.in_driver[SYNC] + self.in_driver[ASYNC] > 0;
-        let waits = !is_busy || self.settings.idles_beside_requests();
         if self.slice_idle == 0 || !of.idle_window || !waits {
             return;
         }
