@@ -418,6 +418,16 @@ fn cfq_before_2_6_30_sends_four_requests_of_a_queue_together() {
 }
 
 #[test]
+fn cfq_before_2_6_30_sends_nothing_together_with_a_request_that_comes_once_the_queue_is_empty() {
+    let mut stage = Stage::named("cfq", Kernel::new(2, 6, 24));
+    stage.reads(0, &[1000]).reads(1, &[900_000]);
+    assert_eq!(stage.next(), Some(1000));
+    stage.at(5).done(1000).at(6).reads(0, &[1008]);
+    // The slice is over.
+    assert_eq!(stage.at(200).next(), Some(900_000));
+}
+
+#[test]
 fn cfq_before_2_6_30_puts_a_queue_back_by_what_was_left_of_its_slice() {
     let after = |kernel| {
         let mut stage = Stage::named("cfq", kernel);

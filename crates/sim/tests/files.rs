@@ -75,6 +75,21 @@ fn a_barrier_empties_the_drive_first_and_everything_else_waits() {
 }
 
 #[test]
+fn barriers_are_the_default_of_xfs_since_2_6_17_of_ext4_since_2_6_26_and_of_ext3_since_3_1() {
+    let flushes = |kernel: &str, kind: &str| {
+        let of = one(kernel, &format!("[files]\ntype = '{kind}'"));
+        run(&of, &random(SYNCS)).drives[0].flushes > 0
+    };
+    for (kind, before, since) in [
+        ("xfs", "2.6.16", "2.6.17"),
+        ("ext4", "2.6.25", "2.6.26"),
+        ("ext3", "3.0", "3.1"),
+    ] {
+        assert!(!flushes(before, kind) && flushes(since, kind), "{kind}");
+    }
+}
+
+#[test]
 fn md_takes_no_barriers_before_2_6_33() {
     let pair = |kernel: &str| {
         let text = format!(
@@ -121,11 +136,13 @@ fn a_buffered_write_waits_for_the_readers_of_its_file_and_they_for_it_on_xfs() {
     let lost = 1.0 - rate_of(&one_file) / rate_of(&many_files);
     assert!((0.05..0.5).contains(&lost), "{lost}");
     // Its readers have no such lock elsewhere.
-    let without = rate_of(&rewrites("ext2", "4GiB"));
-    assert!(
-        (without / rate_of(&many_files) - 1.0).abs() < 0.01,
-        "{without}"
-    );
+    for kind in ["ext2", "ext4"] {
+        let without = rate_of(&rewrites(kind, "4GiB"));
+        assert!(
+            (without / rate_of(&many_files) - 1.0).abs() < 0.01,
+            "{kind}: {without}"
+        );
+    }
     // The wait is part of the latency of the write, and nothing is lost.
     let writes = |figures: &SimFigures| figures.run.streams[0].write.clone().unwrap();
     let (waits, goes) = (writes(&one_file), writes(&many_files));
@@ -134,12 +151,14 @@ fn a_buffered_write_waits_for_the_readers_of_its_file_and_they_for_it_on_xfs() {
 }
 
 #[test]
-fn direct_writes_of_ext3_go_one_after_another_and_those_of_xfs_do_not() {
+fn direct_writes_of_ext3_and_ext4_go_one_after_another_and_those_of_xfs_do_not() {
     let rate = |kind: &str| {
         let of = one("2.6.24", &format!("[files]\ntype = '{kind}'"));
         rate_of(&run(&of, &random("write_fraction = 1")))
     };
-    assert!((rate("ext3") - 1000.0).abs() < 50.0, "{}", rate("ext3"));
+    for kind in ["ext3", "ext4"] {
+        assert!((rate(kind) - 1000.0).abs() < 50.0, "{kind}: {}", rate(kind));
+    }
     assert!(rate("xfs") > 7000.0);
 }
 
@@ -177,6 +196,7 @@ fn block_numbers_are_read_once_for_4_mib() {
     // 64 MiB, and one more of read-ahead.
     assert!((16 * 4096..=17 * 4096).contains(&maps), "{maps}");
     assert_eq!(reads("[files]\ntype = 'ext2'\nnew = true"), plain);
+    assert_eq!(reads("[files]\ntype = 'ext4'"), plain);
 }
 
 #[test]

@@ -698,6 +698,9 @@ impl Elevator for Cfq {
             .or(of.next_rq)?;
         self.queues[queue].next_rq = self.next_after(id, queue, requests);
         self.take_out(id, queue, requests);
+        if self.queues[queue].sort_list.is_empty() {
+            self.together = 0; // Requests that come later are looked at anew.
+        }
         let request = &requests[id as usize];
         self.active_thread.get_or_insert(request.context);
         self.in_driver[usize::from(request.sync)] += 1;

@@ -8,7 +8,8 @@
 //!
 //! With `[files]` the rules are those of older kernels. Direct writes change the file's times, so an fsync writes the inode to the log: one write at a time, and all who come
 //! meanwhile share the next one (XFS `xfs_fsync`, `xlog_state_sync`: it waits for the previous log buffer). The log is
-//! written in order, on XFS in the middle of the file system (mkfs.xfs: the allocation group in the middle), on ext3 at its beginning.
+//! written in order, on XFS in the middle of the file system (mkfs.xfs: the allocation group in the middle), and so on ext4
+//! (e2fsprogs since 1.41 `write_journal_inode`, with flex_bg); on ext3 at its beginning.
 
 use std::collections::VecDeque;
 
@@ -24,7 +25,7 @@ use crate::ticks::Ticks;
 /// Bytes of a log write with an inode: the header of the record, a block, and the inode's core with its headers, another
 /// (`xlog_rec_header`, `xfs_inode_log_format`).
 const RECORD: u64 = 1024;
-/// Bytes of a log write of ext3: descriptor, inode block and commit block of 4 KiB each (`journal_commit_transaction`).
+/// Bytes of a log write of ext3 and ext4: descriptor, inode block and commit block of 4 KiB each (`journal_commit_transaction`).
 const TRANSACTION: u64 = 12 << 10;
 /// Bytes of the log; it begins again from its first byte then.
 const LOG: u64 = 32 << 20;
@@ -244,6 +245,7 @@ impl Journal {
         let middle = capacity / 2 / RECORD * RECORD;
         let (first, record) = match files.kind {
             FilesKind::Xfs => (middle, RECORD),
+            FilesKind::Ext4 => (middle, TRANSACTION),
             FilesKind::Ext3 | FilesKind::Ext2 => (0, TRANSACTION),
         };
         Journal {

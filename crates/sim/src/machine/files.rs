@@ -14,6 +14,8 @@ const ALIGNMENT: u64 = 1 << 20;
 pub enum FilesKind {
     /// Extents; a log in the middle of the file system.
     Xfs,
+    /// Extents; a journal in the middle of the file system.
+    Ext4,
     /// Blocks of block numbers; a journal at the beginning.
     Ext3,
     /// Blocks of block numbers, no journal.
@@ -49,7 +51,7 @@ impl Files {
     /// True if block numbers are in blocks of their own, which have to be read.
     #[must_use]
     pub fn has_block_maps(&self) -> bool {
-        self.kind != FilesKind::Xfs
+        matches!(self.kind, FilesKind::Ext3 | FilesKind::Ext2)
     }
 
     /// First byte on the machine of a byte of the load's files. `capacity`: of the file system, bytes.
@@ -68,6 +70,7 @@ impl Files {
         table.describe("[files]".to_owned());
         let kinds = [
             ("xfs", FilesKind::Xfs),
+            ("ext4", FilesKind::Ext4),
             ("ext3", FilesKind::Ext3),
             ("ext2", FilesKind::Ext2),
         ];
@@ -98,8 +101,14 @@ impl Files {
         })
     }
 
-    /// The default of mount: XFS since 2.6.17 ("[XFS] Enable write barriers per default"); ext3 without.
+    /// The default of mount: XFS since 2.6.17 ("[XFS] Enable write barriers per default"), ext4 since 2.6.26 ("ext4: enable
+    /// barriers by default"), ext3 since 3.1 ("ext3: make ext3 mount default to barrier=1"). ext2 has no log.
     fn default_barriers(kind: FilesKind, kernel: Kernel) -> bool {
-        kind == FilesKind::Xfs && kernel >= Kernel::new(2, 6, 17)
+        match kind {
+            FilesKind::Xfs => kernel >= Kernel::new(2, 6, 17),
+            FilesKind::Ext4 => kernel >= Kernel::new(2, 6, 26),
+            FilesKind::Ext3 => kernel >= Kernel::new(3, 1, 0),
+            FilesKind::Ext2 => false,
+        }
     }
 }

@@ -77,6 +77,8 @@ SEEKS = 8192
 
 def of_hardware(row: dict[str, str]) -> Iterator[Prediction]:
     """Yield the figure of a row: one metric of one trial."""
+    if row["fs"] not in ("raw", *WRITE_PAGE_2004):
+        raise ValueError(f"file system {row['fs']}: expected raw, {', '.join(WRITE_PAGE_2004)}")
     queue: dict[str, str | int] = {"read_ahead": READ_AHEAD[row["read_ahead"]]}
     array = hardware(row["raid"], CHUNK_2004_KIB)
     text = machine(

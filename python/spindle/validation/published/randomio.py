@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from spindle.validation.published.assumed import ASSUMED_2008, BATTERY, plain
 from spindle.validation.published.machines import LAYOUTS, SECTOR_63, Drives, Host, hardware, machine, md
 from spindle.validation.published.prediction import Prediction, Quantity, Run, iops, read_ms, write_ms
@@ -13,7 +15,9 @@ HOST = Host(kernel="2.6.24", memory="256MiB", **plain(*ASSUMED_2008))
 """The memory was cut to 256 MB. The text names no kernel, and the machine ran 2.6.18 and 2.6.24: reads of RAID5 took
 54 ms beside writes of 823 ms, so they did not go through the stripe cache, as they do until 2.6.19."""
 HITACHI = Drives("HDS725050KLA360", 6, queue_depth=31)
-WD = Drives("WD10EACS", 4, queue_depth=31, region="0-500GB")
+WD = Drives("WD10EACS", 2, queue_depth=31)
+HALF_WD = Drives("WD10EACS", 4, queue_depth=31, region="0-500GB")
+"""As the arrays of ten drives used them."""
 CONTROLLER = "9650SE-16ML"
 """The drives of md's arrays are single units of it."""
 SECONDS = 180
@@ -24,6 +28,8 @@ SETUPS_RAMP_S = 300
 """The same; two drives take minutes to fill the controller's cache."""
 FILE = "0-278GB"
 """The file of the table, at the start of the file system."""
+FILE_SYSTEM = "xfs"
+"""That of all loads which are not on the device."""
 _LEVELS = {
     "10": ("raid10", "f2"),
     "5": ("raid5", "left-symmetric"),
@@ -43,12 +49,12 @@ def of_threads(row: dict[str, str]) -> Iterator[Prediction]:
     partition = None if found[1] == "md" else SECTOR_63
     text = machine(
         HOST,
-        [HITACHI, WD],
+        [HITACHI, HALF_WD],
         array=array,
         controller=CONTROLLER,
         battery=True,
         partition=partition,
-        files={"type": "xfs"},
+        files={"type": FILE_SYSTEM},
     )
     load = randomio(int(row["threads"]), int(row["io_bytes"]), SECONDS, FILE)
     name = f"{row['array']} {row['threads']} threads {row['io_bytes']} B"
@@ -57,27 +63,46 @@ def of_threads(row: dict[str, str]) -> Iterator[Prediction]:
 
 def of_setups(row: dict[str, str]) -> Iterator[Prediction]:
     """Yield the figures of a row: 48 threads on different arrays."""
-    count, _, model = row["drives"].partition("x")
-    depth = 31 if row["ncq"] != "off" else 1
-    of = HITACHI if model == "Hitachi" else WD
-    drives = [Drives(of.model, int(count), queue_depth=depth, region=of.region)]
+    drives = drives_of(row["drives"])
+    if row["ncq"] == "off":
+        drives = replace(drives, queue_depth=1)
     queue: dict[str, str | int] = {"scheduler": row["scheduler"]} if row["scheduler"] else {}
     if found := re.search(r"nr_requests=(\d+)", row["note"]):
         queue["nr_requests"] = int(found[1])
-    text = machine(HOST, drives, array=_array(row), queue=queue, controller=CONTROLLER, battery=True)
-    name = " ".join(filter(None, (row["setup"], row["drives"], row["layout"], row["scheduler"], row["note"])))
-    yield from _figures(
-        "randomio_setups_2008.csv", name, row, Run(text, randomio(48, 65536, 120, "all", SETUPS_RAMP_S))
+    array, is_raw = _array(row, drives.count), row["target"] in ("", "raw")
+    text = machine(
+        HOST,
+        [drives],
+        array=array,
+        queue=queue,
+        controller=CONTROLLER,
+        battery=True,
+        partition=None if is_raw or "type" not in array else SECTOR_63,
+        files=None if is_raw else {"type": FILE_SYSTEM},
     )
+    name = " ".join(filter(None, (row["setup"], row["drives"], row["layout"], row["scheduler"], row["note"])))
+    load = randomio(48, 65536, 120, "all" if is_raw else FILE, SETUPS_RAMP_S)
+    yield from _figures("randomio_setups_2008.csv", name, row, Run(text, load))
 
 
-def _array(row: dict[str, str]) -> dict[str, str | int]:
-    """The array of words such as `raid5-md-ls`, `raid1-hw` and `f2`."""
+def drives_of(words: str) -> Drives:
+    """Return the drives of words such as `6xHitachi` and `2xWD10EACS`."""
+    count, _, name = words.partition("x")
+    of = next((of for of in (HITACHI, WD) if name in ("Hitachi", of.model)), None)
+    if of is None:
+        raise ValueError(f"drives {words}: expected a count and Hitachi or {WD.model}, as in 6xHitachi")
+    return replace(of, count=int(count))
+
+
+def _array(row: dict[str, str], drives: int) -> dict[str, str | int]:
+    """The array of words such as `raid5-md-ls`, `raid1-hw` and `f2`, or of the setup: `raid0_md`. One drive is none."""
+    if drives == 1:
+        return {}
     chunk_kib = int(row["chunk_kib"] or 64)
     if re.fullmatch(r"[nfo]\d", row["layout"]):
         return md("raid10", row["layout"], chunk_kib)
-    level, _, kind = row["layout"].partition("-")
-    return hardware(level, chunk_kib) if kind == "hw" else md(level, LAYOUTS.get(level, ""), chunk_kib)
+    level, _, kind = (row["layout"] or row["setup"].replace("_", "-")).partition("-")
+    return hardware(level, chunk_kib) if kind in ("hw", "3w") else md(level, LAYOUTS.get(level, ""), chunk_kib)
 
 
 def _figures(table: str, name: str, row: dict[str, str], run: Run) -> Iterator[Prediction]:

@@ -6,15 +6,16 @@ import re
 from collections.abc import Iterator
 
 from spindle.validation.published.assumed import ASSUMED_2008, KERNEL_2008_STREAMS, plain
-from spindle.validation.published.machines import LAYOUTS, Drives, Host, hardware, machine, md
+from spindle.validation.published.machines import LAYOUTS, Host, hardware, machine, md
 from spindle.validation.published.md_stream import dd
 from spindle.validation.published.prediction import Prediction, Quantity, Run, megabytes_per_s
-from spindle.validation.published.randomio import CONTROLLER, HITACHI
+from spindle.validation.published.randomio import CONTROLLER, drives_of
 
 ASSUMED = (*ASSUMED_2008, KERNEL_2008_STREAMS)
 HOST = Host(memory="256MiB", **plain(*ASSUMED))
 """That of the random loads, with an earlier kernel."""
-LENGTH = "4GiB"
+LENGTH = "10000MiB"
+"""`count=10000`."""
 SHORT = "256MiB"
 """Without read-ahead: a request a page."""
 _WITHOUT_READ_AHEAD = re.compile(r"read-ahead 0: ([\d.]+) MB/s read")
@@ -25,13 +26,14 @@ def predictions(row: dict[str, str]) -> Iterator[Prediction]:
     "read-ahead 0: 22 MB/s read"."""
     level, _, rest = row["setup"].partition("_")
     kind, _, layout = rest.partition("_")
-    count = int(row["drives"].partition("x")[0])
-    drives = [Drives(HITACHI.model, count, queue_depth=HITACHI.queue_depth)]
+    drives = drives_of(row["drives"])
     array = hardware(level, 64) if kind == "3w" else md(level, layout or LAYOUTS.get(level, ""), 64)
+    if drives.count == 1:
+        array = {}
 
     def run(writes: int, length: str, read_ahead: str | None = None) -> Run:
         queue: dict[str, str | int] = {"read_ahead": read_ahead} if read_ahead is not None else {}
-        text = machine(HOST, drives, array=array, queue=queue, controller=CONTROLLER, battery=True)
+        text = machine(HOST, [drives], array=array, queue=queue, controller=CONTROLLER, battery=True)
         return Run(text, dd(writes, length), ASSUMED)
 
     def prediction(figure: str, published: str, of: Run) -> Prediction:
