@@ -69,6 +69,14 @@ impl Stage {
         self
     }
 
+    /// Pages that the kernel writes back.
+    fn write_back(&mut self, lbns: &[u64]) -> &mut Stage {
+        for &lbn in lbns {
+            self.add(BlockRequest::write(lbn, 8, 99).asynchronous());
+        }
+        self
+    }
+
     fn next(&mut self) -> Option<u64> {
         let id = self.elevator.dispatch(self.now_ms * MS, &self.requests)?;
         Some(self.requests[id as usize].lbn)
@@ -428,12 +436,116 @@ fn cfq_before_2_6_30_sends_nothing_together_with_a_request_that_comes_once_the_q
 }
 
 #[test]
+fn cfq_before_2_6_30_starts_at_once_what_it_waited_for_and_nothing_after_it() {
+    for kernel in [Kernel::new(2, 6, 18), Kernel::new(2, 6, 24)] {
+        let mut stage = Stage::named("cfq", kernel);
+        stage.reads(0, &[1000]);
+        assert_eq!(stage.next(), Some(1000));
+        stage.at(5).done(1000).at(6).reads(0, &[1008]);
+        assert!(stage.elevator.starts(), "{kernel}");
+        assert_eq!(stage.next(), Some(1008));
+        // This one may grow in the queue.
+        stage.reads(0, &[1016]);
+        assert!(!stage.elevator.starts(), "{kernel}");
+    }
+}
+
+/// A thread that reads every 20 ms: CFQ does not wait for it.
+fn slow_reader(kernel: Kernel) -> Stage {
+    let mut stage = Stage::named("cfq", kernel);
+    for turn in 0..5 {
+        stage.at(20 * turn).reads(0, &[1000 + 8 * turn]);
+        assert_eq!(stage.next(), Some(1000 + 8 * turn));
+        stage.at(20 * turn + 1).done(1000 + 8 * turn);
+    }
+    stage.at(100).reads(0, &[5000]).write_back(&[90_000]);
+    assert_eq!(stage.next(), Some(5000));
+    stage
+}
+
+#[test]
+fn cfq_before_2_6_22_sends_writes_beside_a_read_of_a_thread_that_it_does_not_wait_for() {
+    assert_eq!(slow_reader(Kernel::new(2, 6, 18)).next(), Some(90_000));
+    assert_eq!(slow_reader(Kernel::new(2, 6, 22)).next(), None);
+    // Another one's requests wait until it has none at the drive, and for as long as it is waited for.
+    let mut stage = Stage::named("cfq", Kernel::new(2, 6, 18));
+    stage.reads(0, &[1000]).write_back(&[90_000]);
+    assert_eq!(stage.all(), [1000]);
+    stage.at(5).done(1000);
+    assert_eq!(stage.next(), None);
+    assert_eq!(stage.at(13).next(), Some(90_000));
+}
+
+#[test]
+fn cfq_before_2_6_22_has_no_bound_for_the_requests_of_a_queue_at_the_drive() {
+    let sent = |kernel| {
+        let mut stage = Stage::named("cfq", kernel);
+        stage.reads(0, &(0..40).map(|at| 1000 * at).collect::<Vec<_>>());
+        stage.all().len()
+    };
+    assert_eq!(sent(Kernel::new(2, 6, 21)), 40);
+    assert_eq!(sent(Kernel::new(2, 6, 22)), 16);
+}
+
+#[test]
+fn cfq_before_2_6_22_lets_a_read_wait_for_sixteen_writes() {
+    let before = |kernel| {
+        let mut stage = Stage::named("cfq", kernel);
+        stage.write_back(&(0..40).map(|at| 1000 * at).collect::<Vec<_>>());
+        assert_eq!(stage.take(2), [0, 1000]);
+        stage.reads(0, &[900_000]);
+        stage
+            .all()
+            .iter()
+            .position(|&lbn| lbn == 900_000)
+            .map_or(0, |at| at + 2)
+    };
+    assert_eq!(before(Kernel::new(2, 6, 18)), 16);
+    assert_eq!(before(Kernel::new(2, 6, 24)), 4);
+}
+
+#[test]
+fn cfq_before_2_6_22_serves_first_whom_it_has_not_served_for_longest() {
+    let mut stage = Stage::named("cfq", Kernel::new(2, 6, 18));
+    stage.reads(0, &[1000]);
+    assert_eq!(stage.next(), Some(1000));
+    stage.reads(1, &[2000]).reads(2, &[3000]);
+    stage.at(5).done(1000);
+    // It is waited for no more.
+    stage.at(20).reads(0, &[1008]);
+    assert_eq!(stage.next(), Some(2000));
+    stage.at(21).done(2000).at(30).reads(1, &[2008]);
+    assert_eq!(stage.next(), Some(3000));
+    stage.at(31).done(3000).at(40);
+    assert_eq!(stage.all(), [1008]);
+    stage.at(41).done(1008).at(50);
+    assert_eq!(stage.all(), [2008]);
+}
+
+#[test]
+fn cfq_before_2_6_22_serves_idle_threads_100_ms_after_the_others() {
+    let idle = with(PriorityClass::Idle, 0);
+    let mut stage = Stage::named("cfq", Kernel::new(2, 6, 18));
+    stage.reads(0, &[1000]);
+    stage.add(BlockRequest::read(500_000, 8, 1).with_priority(idle));
+    assert_eq!(stage.all(), [1000]);
+    stage.at(10).done(1000);
+    assert_eq!(stage.at(50).next(), None);
+    assert_eq!(stage.at(109).next(), None);
+    assert_eq!(stage.at(110).next(), Some(500_000));
+    // A request of another thread comes before more of them.
+    stage.add(BlockRequest::read(600_000, 8, 1).with_priority(idle));
+    stage.reads(0, &[2000]);
+    assert_eq!(stage.next(), Some(2000));
+}
+
+#[test]
 fn cfq_before_2_6_30_puts_a_queue_back_by_what_was_left_of_its_slice() {
     let after = |kernel| {
         let mut stage = Stage::named("cfq", kernel);
         let realtime = with(PriorityClass::Realtime, 4);
-        stage.reads(0, &[1000, 1008]);
-        assert_eq!(stage.next(), Some(1000));
+        stage.reads(0, &(0..6).map(|at| 1000 + 8 * at).collect::<Vec<_>>());
+        assert_eq!(stage.take(4), [1000, 1008, 1016, 1024]);
         stage.at(5).done(1000).at(6).reads(2, &[500_000]);
         stage
             .at(7)
@@ -443,7 +555,7 @@ fn cfq_before_2_6_30_puts_a_queue_back_by_what_was_left_of_its_slice() {
         stage.at(30).next()
     };
     assert_eq!(after(Kernel::new(2, 6, 24)), Some(500_000));
-    assert_eq!(after(OLD), Some(1008));
+    assert_eq!(after(OLD), Some(1032));
 }
 
 #[test]

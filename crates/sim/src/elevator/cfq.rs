@@ -3,7 +3,7 @@
 //! Linux 2.6.24, 2.6.29 and 2.6.32 `block/cfq-iosched.c`: `cfq_select_queue`, `cfq_may_dispatch`,
 //! `cfq_dispatch_requests`, `cfq_service_tree_add`, `cfq_arm_slice_timer`, `cfq_should_preempt`,
 //! `cfq_update_idle_window`, `cfq_completed_request`. What 2.6.32 has and 2.6.29 has not is taken to have come in 2.6.30;
-//! kernels before 2.6.24 have its rules. Left out: merging the queues of threads that work close together (`cfq_close_cooperator`),
+//! 2.6.22 and 2.6.23 have the rules of 2.6.24, and earlier ones those of [`super::cfq_lists`]. Left out: merging the queues of threads that work close together (`cfq_close_cooperator`),
 //! metadata requests and priority boosts. Times are jiffies, as there.
 
 use serde::Serialize;
@@ -63,6 +63,28 @@ impl Settings {
             slice_idle_ns: 8 * JIFFY_NS,
             low_latency: kernel >= Kernel::new(2, 6, 32),
             kernel,
+        }
+    }
+
+    /// The queues are in lists ([`super::cfq_lists`]); since 2.6.22 they are in a tree ("cfq-iosched: use a rbtree for the service
+    /// list").
+    pub(super) fn has_lists(&self) -> bool {
+        self.kernel < Kernel::new(2, 6, 22)
+    }
+
+    pub(super) fn one_way(&self) -> OneWay {
+        OneWay {
+            back_max: self.back_seek_max,
+            back_penalty: self.back_seek_penalty,
+        }
+    }
+
+    /// Age at which a request goes first within its queue, ns.
+    pub(super) fn fifo_expire_ns(&self, sync: bool) -> u64 {
+        if sync {
+            self.fifo_expire_sync_ns
+        } else {
+            self.fifo_expire_async_ns
         }
     }
 
@@ -136,7 +158,7 @@ const SLICE_SCALE: i64 = 5;
 /// `CFQ_HW_QUEUE_MIN`.
 const TAGS_MIN: u32 = 5;
 const HZ: i64 = 1000;
-const LEVELS: usize = 8;
+pub(super) const LEVELS: usize = 8;
 /// Blocks of a page.
 const PAGE_BLOCKS: u32 = (PAGE / 512) as u32;
 
@@ -169,8 +191,8 @@ pub(super) struct Cfq {
     last_sync_end: i64,
     timer: Option<i64>,
     starts: bool,
-    /// Requests of the active queue that may follow the last one without another look.
-    together: u32,
+    /// A queue from which so many more requests go without another look.
+    group: Option<(usize, u32)>,
 }
 
 /// `struct cfq_queue`.
@@ -192,19 +214,72 @@ struct Queue {
     must_dispatch: bool,
     fifo_expire: bool,
     idle_window: bool,
-    seek_samples: u64,
-    seek_total: u64,
-    seek_mean: u64,
-    last_request_pos: u64,
+    seeks: Seeks,
 }
 
-/// `struct cfq_io_context`.
+/// `struct cfq_io_context`: how long a thread thinks between two requests.
 #[derive(Clone, Copy)]
-struct Thread {
-    last_end: i64,
-    samples: i64,
+pub(super) struct Thread {
+    pub(super) last_end: i64,
+    pub(super) samples: i64,
     total: i64,
-    mean: i64,
+    pub(super) mean: i64,
+}
+
+impl Thread {
+    /// Adds the threads up to this one.
+    pub(super) fn make_room(threads: &mut Vec<Thread>, context: u32, now: i64) {
+        let fresh = Thread {
+            last_end: now,
+            samples: 0,
+            total: 0,
+            mean: 0,
+        };
+        if threads.len() <= context as usize {
+            threads.resize(context as usize + 1, fresh);
+        }
+    }
+
+    /// `cfq_update_io_thinktime`.
+    pub(super) fn thought(&mut self, now: i64, slice_idle: i64) {
+        let think = (now - self.last_end).min(2 * slice_idle);
+        self.samples = (7 * self.samples + 256) / 8;
+        self.total = (7 * self.total + 256 * think) / 8;
+        self.mean = (self.total + 128) / self.samples;
+    }
+}
+
+/// How far apart the requests of a queue are, blocks.
+#[derive(Default)]
+pub(super) struct Seeks {
+    pub(super) samples: u64,
+    total: u64,
+    mean: u64,
+    last_end: u64,
+}
+
+impl Seeks {
+    /// `cfq_update_io_seektime`. `first_counts`: so does the first request's place.
+    pub(super) fn moved(&mut self, request: &BlockRequest, first_counts: bool) {
+        let distance = match self.last_end {
+            0 if !first_counts => 0,
+            last => last.abs_diff(request.lbn),
+        };
+        let slack = if self.samples <= 60 {
+            2 * 1024 * 1024
+        } else {
+            2 * 1024 * 64
+        };
+        let distance = distance.min(self.mean * 4 + slack);
+        self.samples = (7 * self.samples + 256) / 8;
+        self.total = (7 * self.total + 256 * distance) / 8;
+        self.mean = (self.total + self.samples / 2) / self.samples;
+        self.last_end = request.end();
+    }
+
+    pub(super) fn is_seeky(&self) -> bool {
+        self.mean > SEEK_THRESHOLD
+    }
 }
 
 impl Queue {
@@ -216,20 +291,16 @@ impl Queue {
         self.class == PriorityClass::Realtime
     }
 
-    fn is_seeky(&self) -> bool {
-        self.seek_mean > SEEK_THRESHOLD
-    }
-
     fn slice_used(&self, now: i64) -> bool {
         !self.slice_new && now >= self.slice_end
     }
 }
 
-fn is_valid(samples: u64) -> bool {
+pub(super) fn is_valid(samples: u64) -> bool {
     samples > 80
 }
 
-fn jiffies(now_ns: u64) -> i64 {
+pub(super) fn jiffies(now_ns: u64) -> i64 {
     (now_ns / JIFFY_NS) as i64
 }
 
@@ -243,10 +314,7 @@ impl Cfq {
             ],
             slice_idle: jiffies(settings.slice_idle_ns),
             flash,
-            one_way: OneWay {
-                back_max: settings.back_seek_max,
-                back_penalty: settings.back_seek_penalty,
-            },
+            one_way: settings.one_way(),
             nodes: Nodes::default(),
             links: Links::default(),
             queues: Vec::new(),
@@ -266,7 +334,7 @@ impl Cfq {
             last_sync_end: 0,
             timer: None,
             starts: false,
-            together: 0,
+            group: None,
             settings,
         }
     }
@@ -296,10 +364,7 @@ impl Cfq {
             must_dispatch: false,
             fifo_expire: false,
             idle_window: request.sync && !idle,
-            seek_samples: 0,
-            seek_total: 0,
-            seek_mean: 0,
-            last_request_pos: 0,
+            seeks: Seeks::default(),
         });
         if request.sync {
             let thread = request.context as usize;
@@ -427,6 +492,31 @@ impl Cfq {
         self.activate_first()
     }
 
+    /// The queue of the next request, and how many more may follow it without another look.
+    fn look(&mut self, now: i64) -> Option<(usize, u32)> {
+        if let Some((queue, left)) = self.group.take()
+            && !self.queues[queue].sort_list.is_empty()
+        {
+            return Some((queue, left - 1));
+        }
+        let queue = self.select(now)?;
+        if !self.may_dispatch(now, queue) {
+            return None;
+        }
+        if !self.settings.sends_together() {
+            return Some((queue, 0));
+        }
+        let of = &mut self.queues[queue];
+        of.must_dispatch = false;
+        of.wait_request = false;
+        self.timer = None;
+        let more = match of.is_idle() {
+            true => 0,
+            false => self.settings.quantum - 1,
+        };
+        Some((queue, more))
+    }
+
     /// `cfq_may_dispatch`.
     fn may_dispatch(&self, now: i64, queue: usize) -> bool {
         let of = &self.queues[queue];
@@ -483,32 +573,19 @@ impl Cfq {
     /// `cfq_update_io_thinktime`, `cfq_update_io_seektime`, `cfq_update_idle_window`.
     fn learn(&mut self, now: i64, queue: usize, request: &BlockRequest) {
         let thread = &mut self.threads[request.context as usize];
-        let think = (now - thread.last_end).min(2 * self.slice_idle);
-        thread.samples = (7 * thread.samples + 256) / 8;
-        thread.total = (7 * thread.total + 256 * think) / 8;
-        thread.mean = (thread.total + 128) / thread.samples;
+        thread.thought(now, self.slice_idle);
         let (think_samples, think_mean) = (thread.samples as u64, thread.mean);
 
         let of = &mut self.queues[queue];
-        let distance = match of.last_request_pos {
-            0 if self.settings.first_is_no_seek() => 0,
-            last => last.abs_diff(request.lbn),
-        };
-        let slack = if of.seek_samples <= 60 {
-            2 * 1024 * 1024
-        } else {
-            2 * 1024 * 64
-        };
-        let distance = distance.min(of.seek_mean * 4 + slack);
-        of.seek_samples = (7 * of.seek_samples + 256) / 8;
-        of.seek_total = (7 * of.seek_total + 256 * distance) / 8;
-        of.seek_mean = (of.seek_total + of.seek_samples / 2) / of.seek_samples;
+        of.seeks.moved(request, !self.settings.first_is_no_seek());
 
         if of.sync && !of.is_idle() {
-            if self.slice_idle == 0 || (!self.settings.low_latency && self.tags && of.is_seeky()) {
+            if self.slice_idle == 0
+                || (!self.settings.low_latency && self.tags && of.seeks.is_seeky())
+            {
                 of.idle_window = false;
             } else if is_valid(think_samples) {
-                let seeks = is_valid(of.seek_samples) && of.is_seeky();
+                let seeks = is_valid(of.seeks.samples) && of.seeks.is_seeky();
                 let idle = if seeks && self.settings.weighs_think_times() {
                     MIN_THINK
                 } else {
@@ -517,7 +594,6 @@ impl Cfq {
                 of.idle_window = think_mean <= idle;
             }
         }
-        of.last_request_pos = request.end();
     }
 
     /// `cfq_should_preempt`.
@@ -539,8 +615,8 @@ impl Cfq {
             return false;
         }
         // As good as what is being waited for.
-        let near = if is_valid(of.seek_samples) {
-            of.seek_mean
+        let near = if is_valid(of.seeks.samples) {
+            of.seeks.mean
         } else if self.settings.weighs_think_times() {
             SEEK_THRESHOLD
         } else {
@@ -569,7 +645,7 @@ impl Cfq {
         }
         of.wait_request = true;
         let mut idle = self.slice_idle;
-        if is_valid(of.seek_samples) && of.is_seeky() {
+        if is_valid(of.seeks.samples) && of.seeks.is_seeky() {
             idle = idle.min(MIN_THINK);
         }
         self.timer = Some(now + idle);
@@ -595,7 +671,7 @@ impl Cfq {
 }
 
 /// Slot of an asynchronous queue (`cfq_async_queue_prio`).
-fn async_slot(request: &BlockRequest) -> usize {
+pub(super) fn async_slot(request: &BlockRequest) -> usize {
     let level = usize::from(request.level.min(7));
     match request.class {
         PriorityClass::Realtime => level,
@@ -608,22 +684,9 @@ impl Elevator for Cfq {
     fn insert(&mut self, now_ns: u64, id: Id, requests: &[BlockRequest]) {
         let now = jiffies(now_ns);
         let request = &requests[id as usize];
-        let thread = request.context as usize;
-        if self.threads.len() <= thread {
-            let fresh = Thread {
-                last_end: now,
-                samples: 0,
-                total: 0,
-                mean: 0,
-            };
-            self.threads.resize(thread + 1, fresh);
-        }
+        Thread::make_room(&mut self.threads, request.context, now);
         let queue = self.queue_of(request);
-        let expire_ns = if request.sync {
-            self.settings.fifo_expire_sync_ns
-        } else {
-            self.settings.fifo_expire_async_ns
-        };
+        let expire_ns = self.settings.fifo_expire_ns(request.sync);
         let of = &mut self.queues[queue];
         self.nodes.insert(&mut of.sort_list, id, request.lbn);
         self.links.push_back(&mut of.fifo, id, now_ns + expire_ns);
@@ -668,23 +731,7 @@ impl Elevator for Cfq {
             return None;
         }
         let now = jiffies(now_ns);
-        let together = std::mem::take(&mut self.together);
-        let queue = match self.active {
-            Some(active) if together > 0 && !self.queues[active].sort_list.is_empty() => {
-                self.together = together - 1;
-                active
-            }
-            _ => {
-                let queue = self.select(now)?;
-                if !self.may_dispatch(now, queue) {
-                    return None;
-                }
-                if self.settings.sends_together() && !self.queues[queue].is_idle() {
-                    self.together = self.settings.quantum - 1;
-                }
-                queue
-            }
-        };
+        let (queue, more) = self.look(now)?;
         // The oldest request is looked at once a slice.
         let of = &mut self.queues[queue];
         let oldest = if of.fifo_expire {
@@ -698,8 +745,8 @@ impl Elevator for Cfq {
             .or(of.next_rq)?;
         self.queues[queue].next_rq = self.next_after(id, queue, requests);
         self.take_out(id, queue, requests);
-        if self.queues[queue].sort_list.is_empty() {
-            self.together = 0; // Requests that come later are looked at anew.
+        if more > 0 && !self.queues[queue].sort_list.is_empty() {
+            self.group = Some((queue, more));
         }
         let request = &requests[id as usize];
         self.active_thread.get_or_insert(request.context);

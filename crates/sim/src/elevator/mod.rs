@@ -6,6 +6,7 @@
 mod anticipatory;
 mod bfq;
 mod cfq;
+mod cfq_lists;
 mod choose;
 mod classic;
 mod deadline;

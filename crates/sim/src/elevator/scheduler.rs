@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::{
-    Elevator, anticipatory, bfq, cfq, classic::Classic, deadline, kyber, mq_deadline, noop::Noop,
-    parameter::Parameter,
+    Elevator, anticipatory, bfq, cfq, cfq_lists, classic::Classic, deadline, kyber, mq_deadline,
+    noop::Noop, parameter::Parameter,
 };
 use crate::kernel::Kernel;
 
@@ -109,6 +109,9 @@ impl Scheduler {
             Scheduler::MqDeadline(settings) => Box::new(mq_deadline::MqDeadline::new(*settings)),
             Scheduler::Anticipatory(settings) => {
                 Box::new(anticipatory::Anticipatory::new(*settings))
+            }
+            Scheduler::Cfq(settings) if settings.has_lists() => {
+                Box::new(cfq_lists::CfqLists::new(*settings, depth))
             }
             Scheduler::Cfq(settings) => Box::new(cfq::Cfq::new(*settings, flash, depth)),
             Scheduler::Bfq(settings) => Box::new(bfq::Bfq::new(*settings, flash)),
