@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from spindle.report.charts.published import published_charts
-from spindle.validation.published import large_file
+from spindle.validation.published import large_file, randomio, sequential
 from spindle.validation.published.compare import FigureComparison, TablesError, goals, report
 from spindle.validation.published.prediction import Quantity
 from spindle.validation.published.sensitivity import Banded
@@ -123,6 +123,40 @@ def test_seekers_of_2004_do_not_sync() -> None:
     seeks = next(large_file.of_hardware(row)).runs[0]
     assert "workers = 3" in seeks.workload
     assert "end_fsync" not in seeks.workload
+
+
+def test_setups_have_the_array_and_files_of_their_words() -> None:
+    def text(setup: str, drives: str, layout: str = "", target: str = "raw") -> str:
+        row = dict.fromkeys(("chunk_kib", "scheduler", "ncq", "note", "r_avg_ms", "w_avg_ms"), "")
+        row |= {"setup": setup, "drives": drives, "layout": layout, "target": target, "iops": "100"}
+        [prediction] = randomio.of_setups(row)
+        return prediction.runs[0].machine
+
+    assert "level = 'raid0'" in text("raid0_md", "6xHitachi")
+    assert "type = 'controller'\nlevel = 'raid6'" in text("raid6_3w", "6xHitachi")
+    assert "[array]" not in text("single_3w", "1xHitachi")
+    # On the device there is no file system; a drive of 1 TB is used as a whole.
+    raw, files = (text("raid1_3w", "2xWD10EACS", "raid1-hw", target) for target in ("raw", "xfs"))
+    assert "[files]" not in raw
+    assert "region" not in raw
+    assert "[partition]\nstart = '32256'\n[files]\ntype = 'xfs'" in files
+    with pytest.raises(ValueError, match="2xST3250: expected a count and Hitachi or WD10EACS"):
+        text("raid1_md", "2xST3250")
+
+
+def test_streams_of_one_drive_have_no_array() -> None:
+    row = {"setup": "single_3w", "drives": "1xWD10EACS", "read_mb_s": "80", "write_mb_s": "", "note": ""}
+    [prediction] = sequential.predictions(row)
+    text = prediction.runs[0].machine
+    assert "[array]" not in text
+    assert "model = 'WD10EACS'\ncount = 1" in text
+
+
+def test_a_file_system_that_no_rule_knows_is_named(tmp_path: Path) -> None:
+    head = "raid,test,tool,fs,read_ahead,trial,metric,value,unit,cpu_pct\n"
+    (tmp_path / "hw_raid_2004.csv").write_text(head + "raid0,1,bonnie++,jfs,tuned,1,seeks,200,1/s,0\n")
+    [skipped] = report(tmp_path).skipped
+    assert skipped.reason == "file system jfs: expected raw, ext2, xfs, ext3"
 
 
 def test_a_row_that_no_rule_reads_is_named_and_the_others_are_predicted(tmp_path: Path) -> None:

@@ -228,7 +228,7 @@ fn hosts() -> impl Strategy<Value = String> {
             select(vec!["none", "none", "mq-deadline", "kyber", "bfq"]),
         ),
         (
-            select(vec!["2.6.20", "2.6.32"]),
+            select(vec!["2.6.20", "2.6.24", "2.6.32"]),
             select(vec!["noop", "deadline", "cfq", "anticipatory"]),
         ),
     ];

@@ -523,20 +523,22 @@ fn cfq_before_2_6_22_serves_first_whom_it_has_not_served_for_longest() {
 }
 
 #[test]
-fn cfq_before_2_6_22_serves_idle_threads_100_ms_after_the_others() {
+fn cfq_before_2_6_25_serves_idle_threads_100_ms_after_the_others() {
     let idle = with(PriorityClass::Idle, 0);
-    let mut stage = Stage::named("cfq", Kernel::new(2, 6, 18));
-    stage.reads(0, &[1000]);
-    stage.add(BlockRequest::read(500_000, 8, 1).with_priority(idle));
-    assert_eq!(stage.all(), [1000]);
-    stage.at(10).done(1000);
-    assert_eq!(stage.at(50).next(), None);
-    assert_eq!(stage.at(109).next(), None);
-    assert_eq!(stage.at(110).next(), Some(500_000));
-    // A request of another thread comes before more of them.
-    stage.add(BlockRequest::read(600_000, 8, 1).with_priority(idle));
-    stage.reads(0, &[2000]);
-    assert_eq!(stage.next(), Some(2000));
+    for kernel in [Kernel::new(2, 6, 18), Kernel::new(2, 6, 24)] {
+        let mut stage = Stage::named("cfq", kernel);
+        stage.reads(0, &[1000]);
+        stage.add(BlockRequest::read(500_000, 8, 1).with_priority(idle));
+        assert_eq!(stage.all(), [1000]);
+        stage.at(10).done(1000);
+        assert_eq!(stage.at(50).next(), None, "{kernel}");
+        assert_eq!(stage.at(109).next(), None, "{kernel}");
+        assert_eq!(stage.at(110).next(), Some(500_000), "{kernel}");
+        // A request of another thread comes before more of them.
+        stage.add(BlockRequest::read(600_000, 8, 1).with_priority(idle));
+        stage.reads(0, &[2000]);
+        assert_eq!(stage.next(), Some(2000), "{kernel}");
+    }
 }
 
 #[test]

@@ -123,6 +123,12 @@ impl Settings {
         self.kernel >= Kernel::new(2, 6, 30)
     }
 
+    /// Idle queues are served a while after the last request of the others only (until 2.6.24; "cfq-iosched: relax
+    /// IOPRIO_CLASS_IDLE restrictions").
+    fn has_idle_grace(&self) -> bool {
+        self.kernel < Kernel::new(2, 6, 25)
+    }
+
     /// A thread's first request is no seek, whatever its place (2.6.31: "cfq-iosched: make seek_mean converge more quickly").
     fn first_is_no_seek(&self) -> bool {
         self.kernel >= Kernel::new(2, 6, 31)
@@ -149,6 +155,8 @@ const ASYNC: usize = 0;
 const SYNC: usize = 1;
 /// `CFQ_IDLE_DELAY`.
 const IDLE_DELAY: i64 = 200;
+/// `CFQ_IDLE_GRACE`.
+pub(super) const IDLE_GRACE: i64 = 100;
 /// `CFQ_MIN_TT`: think time of a thread that seeks which is still waited for.
 const MIN_THINK: i64 = 2;
 /// `CFQQ_SEEK_THR`, blocks.
@@ -189,7 +197,10 @@ pub(super) struct Cfq {
     in_driver_peak: u32,
     last_position: u64,
     last_sync_end: i64,
+    /// End of the last request of a queue that is not idle.
+    last_end: i64,
     timer: Option<i64>,
+    class_timer: Option<i64>,
     starts: bool,
     /// A queue from which so many more requests go without another look.
     group: Option<(usize, u32)>,
@@ -332,7 +343,9 @@ impl Cfq {
             in_driver_peak: 0,
             last_position: 0,
             last_sync_end: 0,
+            last_end: -IDLE_GRACE,
             timer: None,
+            class_timer: None,
             starts: false,
             group: None,
             settings,
@@ -459,8 +472,17 @@ impl Cfq {
     }
 
     /// `cfq_set_active_queue`.
-    fn activate_first(&mut self) -> Option<usize> {
+    fn activate_first(&mut self, now: i64) -> Option<usize> {
         self.active = self.service.first().copied();
+        let is_idle = self
+            .active
+            .is_some_and(|first| self.queues[first].is_idle());
+        let grace_ends = self.last_end + IDLE_GRACE;
+        self.class_timer = None;
+        if is_idle && self.settings.has_idle_grace() && now < grace_ends {
+            self.class_timer = Some(grace_ends);
+            self.active = None;
+        }
         if let Some(active) = self.active {
             let of = &mut self.queues[active];
             of.slice_end = 0;
@@ -489,7 +511,7 @@ impl Cfq {
             }
             self.expire(now, false);
         }
-        self.activate_first()
+        self.activate_first(now)
     }
 
     /// The queue of the next request, and how many more may follow it without another look.
@@ -670,6 +692,12 @@ impl Cfq {
     }
 }
 
+/// The timer that comes first, ns.
+pub(super) fn earlier(a: Option<i64>, b: Option<i64>) -> Option<u64> {
+    let first = [a, b].into_iter().flatten().min()?;
+    Some(first as u64 * JIFFY_NS)
+}
+
 /// Slot of an asynchronous queue (`cfq_async_queue_prio`).
 pub(super) fn async_slot(request: &BlockRequest) -> usize {
     let level = usize::from(request.level.min(7));
@@ -784,6 +812,9 @@ impl Elevator for Cfq {
         let of = &mut self.queues[queue];
         of.dispatched -= 1;
         self.sync_flight -= u32::from(of.sync);
+        if !of.is_idle() {
+            self.last_end = now;
+        }
         if request.sync {
             self.threads[request.context as usize].last_end = now;
             self.last_sync_end = now;
@@ -848,13 +879,17 @@ impl Elevator for Cfq {
     }
 
     fn timer_ns(&self) -> Option<u64> {
-        self.timer.map(|timer| timer as u64 * JIFFY_NS)
+        earlier(self.timer, self.class_timer)
     }
 
-    /// `cfq_idle_slice_timer`.
+    /// `cfq_idle_slice_timer`, `cfq_idle_class_timer`.
     fn timer(&mut self, now_ns: u64, _: &[BlockRequest]) {
-        self.timer = None;
         let now = jiffies(now_ns);
+        self.class_timer = self.class_timer.filter(|&at| now < at);
+        if self.timer.is_none_or(|at| now < at) {
+            return;
+        }
+        self.timer = None;
         let Some(active) = self.active else {
             return;
         };

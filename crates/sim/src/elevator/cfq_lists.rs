@@ -8,17 +8,17 @@
 
 use spindle_workload::PriorityClass;
 
-use super::cfq::{LEVELS, Seeks, Settings, Thread, async_slot, is_valid, jiffies};
+use super::Elevator;
+use super::cfq::{
+    IDLE_GRACE, LEVELS, Seeks, Settings, Thread, async_slot, earlier, is_valid, jiffies,
+};
 use super::choose::OneWay;
 use super::fifo::{Fifo, Links};
 use super::sorted::{Nodes, Sorted};
-use super::{Elevator, JIFFY_NS};
 use crate::request::{BlockRequest, Id};
 
 /// `CFQ_SLICE_SCALE`.
 const SLICE_SCALE: i64 = 5;
-/// `CFQ_IDLE_GRACE`.
-const GRACE: i64 = 100;
 /// Wait for a thread that seeks.
 const SEEKY_IDLE: i64 = 2;
 /// Requests at the drive from which it has tags.
@@ -158,7 +158,7 @@ impl CfqLists {
             tags: depth >= TAGS_MIN,
             waiting: 0,
             last_position: 0,
-            last_end: 0,
+            last_end: -IDLE_GRACE,
             idle_timer: None,
             class_timer: None,
             starts: false,
@@ -279,7 +279,7 @@ impl CfqLists {
         let first = self.lists.current.first().or(self.lists.busy.first());
         let queue = first.copied().or_else(|| {
             let idle = *self.lists.idle.first()?;
-            let end = self.last_end + GRACE;
+            let end = self.last_end + IDLE_GRACE;
             if now < end {
                 self.class_timer = Some(end);
                 return None;
@@ -594,17 +594,13 @@ impl Elevator for CfqLists {
     }
 
     fn timer_ns(&self) -> Option<u64> {
-        let timers = [self.idle_timer, self.class_timer];
-        let first = timers.into_iter().flatten().min()?;
-        Some(first as u64 * JIFFY_NS)
+        earlier(self.idle_timer, self.class_timer)
     }
 
     /// `cfq_idle_slice_timer`, `cfq_idle_class_timer`.
     fn timer(&mut self, now_ns: u64, _: &[BlockRequest]) {
         let now = jiffies(now_ns);
-        if self.class_timer.is_some_and(|at| now >= at) {
-            self.class_timer = None;
-        }
+        self.class_timer = self.class_timer.filter(|&at| now < at);
         if self.idle_timer.is_none_or(|at| now < at) {
             return;
         }
