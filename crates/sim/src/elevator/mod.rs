@@ -6,7 +6,6 @@
 mod anticipatory;
 mod bfq;
 mod cfq;
-mod cfq_lists;
 mod choose;
 mod classic;
 mod deadline;

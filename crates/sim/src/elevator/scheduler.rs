@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::{
-    Elevator, anticipatory, bfq, cfq, cfq_lists, classic::Classic, deadline, kyber, mq_deadline,
-    noop::Noop, parameter::Parameter,
+    Elevator, anticipatory, bfq, cfq, classic::Classic, deadline, kyber, mq_deadline, noop::Noop,
+    parameter::Parameter,
 };
 use crate::kernel::Kernel;
 
@@ -110,10 +110,7 @@ impl Scheduler {
             Scheduler::Anticipatory(settings) => {
                 Box::new(anticipatory::Anticipatory::new(*settings))
             }
-            Scheduler::Cfq(settings) if settings.has_lists() => {
-                Box::new(cfq_lists::CfqLists::new(*settings, depth))
-            }
-            Scheduler::Cfq(settings) => Box::new(cfq::Cfq::new(*settings, flash, depth)),
+            Scheduler::Cfq(settings) => cfq::build(*settings, flash, depth),
             Scheduler::Bfq(settings) => Box::new(bfq::Bfq::new(*settings, flash)),
             Scheduler::Kyber(settings) => Box::new(kyber::Kyber::new(*settings)),
             Scheduler::Fcfs => Box::new(Classic::fcfs()),

@@ -4,38 +4,24 @@
 //! `__cfq_dispatch_requests`, `cfq_arm_slice_timer`, `cfq_crq_enqueued`, `cfq_completed_request`; read in Red Hat's version, without
 //! what that has from 2.6.30 (threads that work close together, small requests that go on waiting). Unlike later ones it has no
 //! bound for the requests of a queue at the drive, and no rule that asynchronous requests wait for synchronous ones; the active
-//! queue is kept while it has requests there. Left out: metadata requests and priority boosts. Times are jiffies.
+//! queue is kept while it has requests there. Left out: metadata requests and priority boosts.
 
 use spindle_workload::PriorityClass;
 
-use super::Elevator;
-use super::cfq::{
-    IDLE_GRACE, LEVELS, Seeks, Settings, Thread, async_slot, earlier, is_valid, jiffies,
+use super::super::Elevator;
+use super::sets::Sets;
+use super::{
+    IDLE_GRACE, LEVELS, MIN_THINK, Seeks, Settings, Slices, TAGS_MIN, Thread, earlier, is_valid,
+    jiffies,
 };
-use super::choose::OneWay;
-use super::fifo::{Fifo, Links};
-use super::sorted::{Nodes, Sorted};
 use crate::request::{BlockRequest, Id};
-
-/// `CFQ_SLICE_SCALE`.
-const SLICE_SCALE: i64 = 5;
-/// Wait for a thread that seeks.
-const SEEKY_IDLE: i64 = 2;
-/// Requests at the drive from which it has tags.
-const TAGS_MIN: u32 = 5;
 
 pub(super) struct CfqLists {
     settings: Settings,
-    /// Slices by kind, jiffies.
-    slice: [i64; 2],
-    slice_idle: i64,
-    one_way: OneWay,
-    nodes: Nodes,
-    links: Links,
+    slices: Slices,
+    sets: Sets,
+    /// By number of the set.
     queues: Vec<Queue>,
-    /// Queue of each thread's synchronous requests, and of each priority's asynchronous ones.
-    of_thread: Vec<Option<usize>>,
-    of_level: [Option<usize>; 2 * LEVELS + 1],
     threads: Vec<Thread>,
     lists: Lists,
     active: Option<usize>,
@@ -44,8 +30,6 @@ pub(super) struct CfqLists {
     dispatch_slice: u32,
     in_driver: u32,
     tags: bool,
-    waiting: u32,
-    last_position: u64,
     last_end: i64,
     idle_timer: Option<i64>,
     class_timer: Option<i64>,
@@ -106,14 +90,8 @@ impl Lists {
     }
 }
 
-/// `struct cfq_queue`.
+/// `struct cfq_queue`, but for its requests.
 struct Queue {
-    sync: bool,
-    class: PriorityClass,
-    level: u8,
-    sort_list: Sorted,
-    fifo: Fifo,
-    next_rq: Option<Id>,
     on_rr: bool,
     slice_end: i64,
     slice_left: i64,
@@ -127,27 +105,13 @@ struct Queue {
     seeks: Seeks,
 }
 
-impl Queue {
-    fn is_idle(&self) -> bool {
-        self.class == PriorityClass::Idle
-    }
-}
-
 impl CfqLists {
-    /// `depth`: requests that the device takes at a time.
+    /// As of [`super::build`].
     pub(super) fn new(settings: Settings, depth: u32) -> CfqLists {
         CfqLists {
-            slice: [
-                jiffies(settings.slice_async_ns),
-                jiffies(settings.slice_sync_ns),
-            ],
-            slice_idle: jiffies(settings.slice_idle_ns),
-            one_way: settings.one_way(),
-            nodes: Nodes::default(),
-            links: Links::default(),
+            slices: settings.slices(),
+            sets: Sets::new(&settings),
             queues: Vec::new(),
-            of_thread: Vec::new(),
-            of_level: [None; 2 * LEVELS + 1],
             threads: Vec::new(),
             lists: Lists::default(),
             active: None,
@@ -156,8 +120,6 @@ impl CfqLists {
             in_driver: 0,
             // Writers before the load are taken to have sent it so many.
             tags: depth >= TAGS_MIN,
-            waiting: 0,
-            last_position: 0,
             last_end: -IDLE_GRACE,
             idle_timer: None,
             class_timer: None,
@@ -167,52 +129,27 @@ impl CfqLists {
         }
     }
 
-    /// `cfq_get_queue`: the queue of a request, made if there is none.
+    /// The queue of a request, made if there is none.
     fn queue_of(&mut self, request: &BlockRequest) -> usize {
-        if let Some(queue) = self.find_queue(request) {
-            return queue;
+        let queue = self.sets.find_or_add(request);
+        if queue == self.queues.len() {
+            self.queues.push(Queue {
+                on_rr: false,
+                slice_end: 0,
+                slice_left: 2 * self.slices.idle,
+                service_last: 0,
+                dispatched: 0,
+                wait_request: false,
+                must_dispatch: false,
+                fifo_expire: false,
+                idle_window: !self.sets.of(queue).is_idle(),
+                seeks: Seeks::default(),
+            });
+            // Room for all at once: nothing is allocated later.
+            let count = self.queues.len();
+            self.lists.all().for_each(|list| list.reserve(count));
         }
-        let queue = self.queues.len();
-        let idle = request.class == PriorityClass::Idle;
-        self.queues.push(Queue {
-            sync: request.sync,
-            class: request.class,
-            level: if idle { 7 } else { request.level.min(7) },
-            sort_list: Sorted::default(),
-            fifo: Fifo::default(),
-            next_rq: None,
-            on_rr: false,
-            slice_end: 0,
-            slice_left: 2 * self.slice_idle,
-            service_last: 0,
-            dispatched: 0,
-            wait_request: false,
-            must_dispatch: false,
-            fifo_expire: false,
-            idle_window: !idle,
-            seeks: Seeks::default(),
-        });
-        if request.sync {
-            let thread = request.context as usize;
-            if self.of_thread.len() <= thread {
-                self.of_thread.resize(thread + 1, None);
-            }
-            self.of_thread[thread] = Some(queue);
-        } else {
-            self.of_level[async_slot(request)] = Some(queue);
-        }
-        // Room for all at once: nothing is allocated later.
-        let count = self.queues.len();
-        self.lists.all().for_each(|list| list.reserve(count));
         queue
-    }
-
-    fn find_queue(&self, request: &BlockRequest) -> Option<usize> {
-        if request.sync {
-            *self.of_thread.get(request.context as usize)?
-        } else {
-            self.of_level[async_slot(request)]
-        }
     }
 
     /// `busy_queues`: those that have requests here.
@@ -220,34 +157,21 @@ impl CfqLists {
         self.queues.iter().filter(|of| of.on_rr).count()
     }
 
-    /// `cfq_prio_to_slice`.
-    fn prio_slice(&self, queue: usize) -> i64 {
-        let of = &self.queues[queue];
-        let base = self.slice[usize::from(of.sync)];
-        base + base / SLICE_SCALE * (4 - i64::from(of.level))
-    }
-
-    /// `cfq_prio_to_maxrq`.
-    fn most_of_slice(&self, queue: usize) -> u32 {
-        let base = self.settings.slice_async_rq;
-        2 * (base + base * (LEVELS as u32 - 1 - u32::from(self.queues[queue].level)))
-    }
-
     /// `cfq_resort_rr_list`.
     fn sort_in(&mut self, queue: usize, preempted: bool) {
         self.lists.remove(queue);
-        let of = &self.queues[queue];
+        let (of, set) = (&self.queues[queue], self.sets.of(queue));
         let (last, is_busy) = (of.service_last, of.dispatched > 0);
-        let list = match of.class {
+        let list = match set.class {
             PriorityClass::Realtime => &mut self.lists.current,
             PriorityClass::Idle => &mut self.lists.idle,
             PriorityClass::BestEffort if is_busy => &mut self.lists.busy,
-            PriorityClass::BestEffort => &mut self.lists.robin[usize::from(of.level)],
+            PriorityClass::BestEffort => &mut self.lists.robin[usize::from(set.level)],
         };
         let at = if preempted {
             // Before the last one, whatever the comment there says.
             list.len().saturating_sub(1)
-        } else if of.class == PriorityClass::BestEffort && is_busy {
+        } else if set.class == PriorityClass::BestEffort && is_busy {
             list.len()
         } else {
             let queues = &self.queues;
@@ -319,10 +243,11 @@ impl CfqLists {
         if let Some(active) = self.active {
             let of = &self.queues[active];
             if of.must_dispatch || now <= of.slice_end {
-                if !of.sort_list.is_empty() {
+                let set = self.sets.of(active);
+                if !set.is_empty() {
                     return Some(active);
                 }
-                if of.dispatched > 0 || (of.sync && self.idle(now, active)) {
+                if of.dispatched > 0 || (set.sync && self.idle(now, active)) {
                     return None;
                 }
             }
@@ -334,38 +259,23 @@ impl CfqLists {
     /// `cfq_arm_slice_timer`: true if the queue is waited for.
     fn idle(&mut self, now: i64, queue: usize) -> bool {
         let of = &mut self.queues[queue];
-        if self.slice_idle == 0 || !of.idle_window || self.active_thread.is_none() {
+        if self.slices.idle == 0 || !of.idle_window || self.active_thread.is_none() {
             return false;
         }
         of.must_dispatch = true;
         of.wait_request = true;
-        let mut idle = self.slice_idle;
+        let mut idle = self.slices.idle;
         if is_valid(of.seeks.samples) && of.seeks.is_seeky() {
-            idle = idle.min(SEEKY_IDLE);
+            idle = idle.min(MIN_THINK);
         }
         self.idle_timer = Some(now + idle);
         true
     }
 
-    /// `cfq_find_next_crq`.
-    fn next_after(&self, id: Id, queue: usize, requests: &[BlockRequest]) -> Option<Id> {
-        let first = self.queues[queue].sort_list.first();
-        let next = self.nodes.next(id).or(first.filter(|&first| first != id));
-        let previous = self.nodes.previous(id);
-        self.one_way
-            .choose(self.last_position, next, previous, requests)
-    }
-
-    fn take_out(&mut self, id: Id, queue: usize, requests: &[BlockRequest]) {
-        if self.queues[queue].next_rq == Some(id) {
-            self.queues[queue].next_rq = self.next_after(id, queue, requests);
-        }
-        let of = &mut self.queues[queue];
-        self.links.remove(&mut of.fifo, id);
-        self.nodes.remove(&mut of.sort_list, id);
-        self.waiting -= 1;
-        if of.sort_list.is_empty() && of.on_rr {
-            of.on_rr = false;
+    /// A request has left the queue.
+    fn leave(&mut self, queue: usize) {
+        if self.sets.of(queue).is_empty() && self.queues[queue].on_rr {
+            self.queues[queue].on_rr = false;
             self.lists.remove(queue);
         }
     }
@@ -373,23 +283,23 @@ impl CfqLists {
     /// `cfq_update_io_thinktime`, `cfq_update_io_seektime`, `cfq_update_idle_window`.
     fn learn(&mut self, now: i64, queue: usize, request: &BlockRequest) {
         let thread = &mut self.threads[request.context as usize];
-        thread.thought(now, self.slice_idle);
+        thread.thought(now, self.slices.idle);
         let of = &mut self.queues[queue];
         of.seeks.moved(request, false);
-        if of.is_idle() {
+        if self.sets.of(queue).is_idle() {
             return;
         }
-        if self.slice_idle == 0 || (self.tags && of.seeks.is_seeky()) {
+        if self.slices.idle == 0 || (self.tags && of.seeks.is_seeky()) {
             of.idle_window = false;
         } else if is_valid(thread.samples as u64) {
-            of.idle_window = thread.mean <= self.slice_idle;
+            of.idle_window = thread.mean <= self.slices.idle;
         }
     }
 
     /// `cfq_should_preempt`. A queue that is not active is never one that is waited for, so the rules behind that do not count.
     fn should_preempt(&self, queue: usize) -> bool {
-        let active = self.active.map(|active| &self.queues[active]);
-        active.is_some_and(Queue::is_idle) && !self.queues[queue].is_idle()
+        let is_idle = |queue| self.sets.of(queue).is_idle();
+        self.active.is_some_and(is_idle) && !is_idle(queue)
     }
 
     /// `cfq_preempt_queue`.
@@ -397,7 +307,7 @@ impl CfqLists {
         let mut at = 0;
         while let Some(&served) = self.lists.current.get(at) {
             // Realtime ones are sorted into the same list again.
-            match self.queues[served].class {
+            match self.sets.of(served).class {
                 PriorityClass::Realtime => at += 1,
                 _ => self.sort_in(served, true),
             }
@@ -409,24 +319,24 @@ impl CfqLists {
 
     /// `cfq_check_fifo`.
     fn overdue(&mut self, now_ns: u64, queue: usize) -> Option<Id> {
-        let of = &mut self.queues[queue];
-        if of.fifo_expire {
+        if self.queues[queue].fifo_expire {
             return None;
         }
-        let id = of.fifo.first()?;
-        of.fifo_expire = now_ns > self.links.expires_ns(id);
-        of.fifo_expire.then_some(id)
+        let id = self.sets.oldest(queue, |expires_ns| now_ns > expires_ns)?;
+        self.queues[queue].fifo_expire = true;
+        Some(id)
     }
 
     /// The queue of the next request, and how many more may follow it without another look.
     fn look(&mut self, now: i64) -> Option<(usize, u32)> {
         if let Some((queue, left)) = self.group.take()
-            && !self.queues[queue].sort_list.is_empty()
+            && !self.sets.of(queue).is_empty()
         {
             return Some((queue, left - 1));
         }
         let queue = self.select(now)?;
-        let slice_end = now + self.prio_slice(queue);
+        let set = self.sets.of(queue);
+        let slice_end = now + self.slices.at(set.sync, set.level);
         let of = &mut self.queues[queue];
         of.must_dispatch = false;
         of.wait_request = false;
@@ -434,7 +344,7 @@ impl CfqLists {
         if of.slice_end == 0 {
             of.slice_end = slice_end;
         }
-        let more = match of.is_idle() {
+        let more = match set.is_idle() {
             true => 0,
             false => self.settings.quantum - 1,
         };
@@ -443,9 +353,10 @@ impl CfqLists {
 
     /// The end of `__cfq_dispatch_requests`.
     fn end_group(&mut self, now: i64, queue: usize) {
-        let of = &self.queues[queue];
-        let used_up = !of.sync && self.dispatch_slice >= self.most_of_slice(queue);
-        if self.active == Some(queue) && (used_up || of.is_idle() || !of.idle_window) {
+        let set = self.sets.of(queue);
+        let used_up = !set.sync && self.dispatch_slice >= self.settings.most_of_slice(set.level);
+        let ends = used_up || set.is_idle() || !self.queues[queue].idle_window;
+        if self.active == Some(queue) && ends {
             self.expire(now, false);
         }
     }
@@ -458,18 +369,10 @@ impl Elevator for CfqLists {
         Thread::make_room(&mut self.threads, request.context, now);
         let queue = self.queue_of(request);
         let expire_ns = self.settings.fifo_expire_ns(request.sync);
-        let of = &mut self.queues[queue];
-        self.nodes.insert(&mut of.sort_list, id, request.lbn);
-        self.links.push_back(&mut of.fifo, id, now_ns + expire_ns);
-        self.waiting += 1;
-        if !of.on_rr {
-            of.on_rr = true;
+        self.sets.insert(queue, id, now_ns + expire_ns, requests);
+        if !std::mem::replace(&mut self.queues[queue].on_rr, true) {
             self.sort_in(queue, false);
         }
-        let next = self.queues[queue].next_rq;
-        self.queues[queue].next_rq =
-            self.one_way
-                .choose(self.last_position, next, Some(id), requests);
 
         // cfq_crq_enqueued.
         self.starts = false;
@@ -499,22 +402,21 @@ impl Elevator for CfqLists {
     }
 
     fn dispatch(&mut self, now_ns: u64, requests: &[BlockRequest]) -> Option<Id> {
-        if self.waiting == 0 {
+        if self.sets.waiting() == 0 {
             return None;
         }
         let now = jiffies(now_ns);
         let (queue, more) = self.look(now)?;
-        let id = self.overdue(now_ns, queue).or(self.queues[queue].next_rq)?;
-        self.queues[queue].next_rq = self.next_after(id, queue, requests);
-        self.take_out(id, queue, requests);
+        let id = self.overdue(now_ns, queue).or(self.sets.next(queue))?;
+        self.sets.send(queue, id, requests);
+        self.leave(queue);
         let request = &requests[id as usize];
         self.active_thread.get_or_insert(request.context);
-        self.last_position = request.end();
         self.in_driver += 1;
         self.tags |= self.in_driver >= TAGS_MIN;
         self.dispatch_slice += 1;
         self.queues[queue].dispatched += 1;
-        if more > 0 && !self.queues[queue].sort_list.is_empty() {
+        if more > 0 && !self.sets.of(queue).is_empty() {
             self.group = Some((queue, more));
         } else {
             self.end_group(now, queue);
@@ -525,13 +427,13 @@ impl Elevator for CfqLists {
     fn completed(&mut self, now_ns: u64, id: Id, requests: &[BlockRequest]) {
         let now = jiffies(now_ns);
         let request = &requests[id as usize];
-        let Some(queue) = self.find_queue(request) else {
+        let Some(queue) = self.sets.find(request) else {
             return;
         };
         self.in_driver -= 1;
         let of = &mut self.queues[queue];
         of.dispatched -= 1;
-        if !of.is_idle() {
+        if !self.sets.of(queue).is_idle() {
             self.last_end = now;
         }
         if of.dispatched == 0 && of.on_rr {
@@ -545,51 +447,31 @@ impl Elevator for CfqLists {
             let of = &self.queues[queue];
             if now > of.slice_end {
                 self.expire(now, false);
-            } else if request.sync && of.sort_list.is_empty() {
+            } else if request.sync && self.sets.of(queue).is_empty() {
                 self.idle(now, queue);
             }
         }
     }
 
     fn waiting(&self) -> u32 {
-        self.waiting
+        self.sets.waiting()
     }
 
     fn front_merge(&self, bio: &BlockRequest, requests: &[BlockRequest]) -> Option<Id> {
-        let tree = &self.queues[self.find_queue(bio)?].sort_list;
-        self.nodes
-            .exactly_at(tree, bio.end())
-            .filter(|&id| requests[id as usize].write == bio.write)
+        self.sets.front_merge(bio, requests)
     }
 
     fn moved(&mut self, _: u64, id: Id, requests: &[BlockRequest]) {
-        let request = &requests[id as usize];
-        if let Some(queue) = self.find_queue(request) {
-            let of = &mut self.queues[queue];
-            self.nodes.remove(&mut of.sort_list, id);
-            self.nodes.insert(&mut of.sort_list, id, request.lbn);
-            let next = of.next_rq;
-            self.queues[queue].next_rq =
-                self.one_way
-                    .choose(self.last_position, next, Some(id), requests);
-        }
+        self.sets.moved(id, requests);
     }
 
     fn neighbour(&self, id: Id, after: bool) -> Option<Id> {
-        if after {
-            self.nodes.next(id)
-        } else {
-            self.nodes.previous(id)
-        }
+        self.sets.neighbour(id, after)
     }
 
     fn joined(&mut self, _: u64, kept: Id, gone: Id, requests: &[BlockRequest]) {
-        let (keeper, goner) = (&requests[kept as usize], &requests[gone as usize]);
-        if let Some(queue) = self.find_queue(goner) {
-            if self.find_queue(keeper) == Some(queue) {
-                self.links.inherit(&mut self.queues[queue].fifo, kept, gone);
-            }
-            self.take_out(gone, queue, requests);
+        if let Some(queue) = self.sets.joined(kept, gone, requests) {
+            self.leave(queue);
         }
     }
 
@@ -614,7 +496,7 @@ impl Elevator for CfqLists {
             self.expire(now, false);
         } else if busy == 0 {
             // It goes on to wait.
-        } else if !of.sort_list.is_empty() {
+        } else if !self.sets.of(active).is_empty() {
             of.must_dispatch = true;
         } else {
             self.expire(now, false);
