@@ -11,6 +11,7 @@ mod classic;
 mod deadline;
 mod fifo;
 mod kyber;
+mod levels;
 mod mq_deadline;
 mod noop;
 mod parameter;

@@ -61,7 +61,8 @@ def machine(
         "[controller]": (
             {"model": controller, "count": controllers, "battery": battery} if controller is not None else {}
         ),
-        "[array]": array or {},
+        # One drive is no array, whatever its row calls it.
+        "[array]": array if array and sum(of.count for of in drives) > 1 else {},
         "[partition]": {"start": partition} if partition is not None else {},
         "[files]": files or {},
     }

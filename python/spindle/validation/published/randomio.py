@@ -7,13 +7,12 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from spindle.validation.published.assumed import ASSUMED_2008, BATTERY, plain
+from spindle.validation.published.assumed import ASSUMED_2008, BATTERY, KERNEL_2008, plain
 from spindle.validation.published.machines import LAYOUTS, SECTOR_63, Drives, Host, hardware, machine, md
 from spindle.validation.published.prediction import Prediction, Quantity, Run, iops, read_ms, write_ms
 
-HOST = Host(kernel="2.6.24", memory="256MiB", **plain(*ASSUMED_2008))
-"""The memory was cut to 256 MB. The text names no kernel, and the machine ran 2.6.18 and 2.6.24: reads of RAID5 took
-54 ms beside writes of 823 ms, so they did not go through the stripe cache, as they do until 2.6.19."""
+HOST = Host(memory="256MiB", **plain(*ASSUMED_2008, KERNEL_2008))
+"""The memory was cut to 256 MB."""
 HITACHI = Drives("HDS725050KLA360", 6, queue_depth=31)
 WD = Drives("WD10EACS", 2, queue_depth=31)
 HALF_WD = Drives("WD10EACS", 4, queue_depth=31, region="0-500GB")
@@ -69,7 +68,7 @@ def of_setups(row: dict[str, str]) -> Iterator[Prediction]:
     queue: dict[str, str | int] = {"scheduler": row["scheduler"]} if row["scheduler"] else {}
     if found := re.search(r"nr_requests=(\d+)", row["note"]):
         queue["nr_requests"] = int(found[1])
-    array, is_raw = _array(row, drives.count), row["target"] in ("", "raw")
+    array, is_raw = _array(row), row["target"] in ("", "raw")
     text = machine(
         HOST,
         [drives],
@@ -94,10 +93,8 @@ def drives_of(words: str) -> Drives:
     return replace(of, count=int(count))
 
 
-def _array(row: dict[str, str], drives: int) -> dict[str, str | int]:
-    """The array of words such as `raid5-md-ls`, `raid1-hw` and `f2`, or of the setup: `raid0_md`. One drive is none."""
-    if drives == 1:
-        return {}
+def _array(row: dict[str, str]) -> dict[str, str | int]:
+    """The array of words such as `raid5-md-ls`, `raid1-hw` and `f2`, or of the setup: `raid0_md`."""
     chunk_kib = int(row["chunk_kib"] or 64)
     if re.fullmatch(r"[nfo]\d", row["layout"]):
         return md("raid10", row["layout"], chunk_kib)

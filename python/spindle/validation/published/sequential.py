@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from spindle.validation.published.assumed import ASSUMED_2008, KERNEL_2008_STREAMS, plain
-from spindle.validation.published.machines import LAYOUTS, Host, hardware, machine, md
+from spindle.validation.published.assumed import ASSUMED_2008, KERNEL_2008
+from spindle.validation.published.machines import LAYOUTS, hardware, machine, md
 from spindle.validation.published.md_stream import dd
 from spindle.validation.published.prediction import Prediction, Quantity, Run, megabytes_per_s
-from spindle.validation.published.randomio import CONTROLLER, drives_of
+from spindle.validation.published.randomio import CONTROLLER, HOST, drives_of
 
-ASSUMED = (*ASSUMED_2008, KERNEL_2008_STREAMS)
-HOST = Host(memory="256MiB", **plain(*ASSUMED))
-"""That of the random loads; its kernel may have been an earlier one."""
+ASSUMED = (*ASSUMED_2008, KERNEL_2008)
 LENGTH = "4GiB"
 """The write-up has 10000 MiB: 3 % less written to the controller's RAID10, whose cache fills, 0 to 2 % elsewhere."""
 SHORT = "256MiB"
@@ -28,8 +26,6 @@ def predictions(row: dict[str, str]) -> Iterator[Prediction]:
     kind, _, layout = rest.partition("_")
     drives = drives_of(row["drives"])
     array = hardware(level, 64) if kind == "3w" else md(level, layout or LAYOUTS.get(level, ""), 64)
-    if drives.count == 1:
-        array = {}
 
     def run(writes: int, length: str, read_ahead: str | None = None) -> Run:
         queue: dict[str, str | int] = {"read_ahead": read_ahead} if read_ahead is not None else {}

@@ -1,9 +1,10 @@
 //! Queues of threads that work at near addresses are merged, and taken apart again when they seek.
 
+use super::super::levels::async_slot;
 use super::clock::jiffies;
 use super::queue::{Queue, Saved};
 use super::raise::{BURST, LEAST_IDLE};
-use super::{Bfq, async_slot, class_of};
+use super::{Bfq, class_of};
 use crate::request::BlockRequest;
 
 /// `BFQQ_CLOSE_THR`, blocks.

@@ -22,6 +22,7 @@ use self::rate::Rate;
 use self::tree::Tree;
 use super::choose::OneWay;
 use super::fifo::Links;
+use super::levels::ASYNC_SLOTS;
 use super::parameter::Parameter;
 use super::sorted::Nodes;
 use super::{Elevator, JIFFY_NS};
@@ -108,7 +109,6 @@ const RAISED_IDLE_NS: u64 = 20 * JIFFY_NS;
 /// The weight of best effort, level 4.
 const DEFAULT_WEIGHT: u64 = 40;
 const CLASSES: usize = 3;
-const LEVELS: usize = 8;
 
 /// `struct bfq_data`.
 pub(super) struct Bfq {
@@ -126,7 +126,7 @@ pub(super) struct Bfq {
     contexts: Vec<Context>,
     /// The thread whose request arrives.
     arriving: usize,
-    of_level: [Option<usize>; 2 * LEVELS + 1],
+    of_level: [Option<usize>; ASYNC_SLOTS],
     of_request: Vec<Belongs>,
 
     trees: [Tree; CLASSES],
@@ -216,7 +216,7 @@ impl Bfq {
             unused: Vec::new(),
             contexts: Vec::new(),
             arriving: 0,
-            of_level: [None; 2 * LEVELS + 1],
+            of_level: [None; ASYNC_SLOTS],
             of_request: Vec::new(),
             trees: Default::default(),
             active: Vec::new(),
@@ -826,15 +826,6 @@ fn class_of(request: &BlockRequest) -> usize {
         PriorityClass::Realtime => 0,
         PriorityClass::BestEffort => 1,
         PriorityClass::Idle => 2,
-    }
-}
-
-fn async_slot(request: &BlockRequest) -> usize {
-    let level = usize::from(request.level.min(7));
-    match request.class {
-        PriorityClass::Realtime => level,
-        PriorityClass::BestEffort => LEVELS + level,
-        PriorityClass::Idle => 2 * LEVELS,
     }
 }
 

@@ -9,10 +9,10 @@
 use spindle_workload::PriorityClass;
 
 use super::super::Elevator;
+use super::super::levels::LEVELS;
 use super::sets::Sets;
 use super::{
-    IDLE_GRACE, LEVELS, MIN_THINK, Seeks, Settings, Slices, TAGS_MIN, Thread, earlier, is_valid,
-    jiffies,
+    IDLE_GRACE, MIN_THINK, Seeks, Settings, Slices, TAGS_MIN, Thread, earlier, is_valid, jiffies,
 };
 use crate::request::{BlockRequest, Id};
 
@@ -94,7 +94,6 @@ impl Lists {
 struct Queue {
     on_rr: bool,
     slice_end: i64,
-    slice_left: i64,
     /// 0: it was not served yet.
     service_last: i64,
     dispatched: u32,
@@ -136,7 +135,6 @@ impl CfqLists {
             self.queues.push(Queue {
                 on_rr: false,
                 slice_end: 0,
-                slice_left: 2 * self.slices.idle,
                 service_last: 0,
                 dispatched: 0,
                 wait_request: false,
@@ -150,11 +148,6 @@ impl CfqLists {
             self.lists.all().for_each(|list| list.reserve(count));
         }
         queue
-    }
-
-    /// `busy_queues`: those that have requests here.
-    fn busy_queues(&self) -> usize {
-        self.queues.iter().filter(|of| of.on_rr).count()
     }
 
     /// `cfq_resort_rr_list`.
@@ -189,7 +182,6 @@ impl CfqLists {
         self.class_timer = None;
         let of = &mut self.queues[queue];
         of.slice_end = 0;
-        of.slice_left = 0;
         of.must_dispatch = false;
         of.fifo_expire = false;
         self.active = Some(queue);
@@ -230,7 +222,6 @@ impl CfqLists {
         }
         of.must_dispatch = false;
         of.wait_request = false;
-        of.slice_left = (of.slice_end - now).max(0);
         if of.on_rr {
             self.sort_in(active, preempted);
         }
@@ -490,15 +481,12 @@ impl Elevator for CfqLists {
         let Some(active) = self.active else {
             return;
         };
-        let busy = self.busy_queues();
-        let of = &mut self.queues[active];
-        if now > of.slice_end {
+        if now > self.queues[active].slice_end {
             self.expire(now, false);
-        } else if busy == 0 {
-            // It goes on to wait.
         } else if !self.sets.of(active).is_empty() {
-            of.must_dispatch = true;
-        } else {
+            self.queues[active].must_dispatch = true;
+        } else if self.queues.iter().any(|of| of.on_rr) {
+            // Others wait (`busy_queues`).
             self.expire(now, false);
         }
     }

@@ -9,6 +9,7 @@ mod tree;
 
 use serde::Serialize;
 
+use super::levels::LEVELS;
 use super::parameter::Parameter;
 use super::{Elevator, JIFFY_NS};
 use crate::cache::PAGE;
@@ -163,7 +164,6 @@ const SEEK_THRESHOLD: u64 = 8 * 1024;
 const SLICE_SCALE: i64 = 5;
 /// `CFQ_HW_QUEUE_MIN`.
 const TAGS_MIN: u32 = 5;
-const LEVELS: usize = 8;
 /// Blocks of a page.
 const PAGE_BLOCKS: u32 = (PAGE / 512) as u32;
 

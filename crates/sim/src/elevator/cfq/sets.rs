@@ -4,8 +4,9 @@ use spindle_workload::PriorityClass;
 
 use super::super::choose::OneWay;
 use super::super::fifo::{Fifo, Links};
+use super::super::levels::{ASYNC_SLOTS, async_slot};
 use super::super::sorted::{Nodes, Sorted};
-use super::{LEVELS, Settings};
+use super::Settings;
 use crate::request::{BlockRequest, Id};
 
 /// Requests of `struct cfq_queue`.
@@ -51,7 +52,7 @@ pub(super) struct Sets {
     links: Links,
     sets: Vec<Set>,
     of_thread: Vec<Option<usize>>,
-    of_level: [Option<usize>; 2 * LEVELS + 1],
+    of_level: [Option<usize>; ASYNC_SLOTS],
     waiting: u32,
     last_position: u64,
 }
@@ -67,7 +68,7 @@ impl Sets {
             links: Links::default(),
             sets: Vec::new(),
             of_thread: Vec::new(),
-            of_level: [None; 2 * LEVELS + 1],
+            of_level: [None; ASYNC_SLOTS],
             waiting: 0,
             last_position: 0,
         }
@@ -214,15 +215,5 @@ impl Sets {
         }
         self.remove(set, gone, requests);
         Some(set)
-    }
-}
-
-/// Slot of an asynchronous queue (`cfq_async_queue_prio`).
-fn async_slot(request: &BlockRequest) -> usize {
-    let level = usize::from(request.level.min(7));
-    match request.class {
-        PriorityClass::Realtime => level,
-        PriorityClass::BestEffort => LEVELS + level,
-        PriorityClass::Idle => 2 * LEVELS,
     }
 }
