@@ -17,12 +17,12 @@ def main() -> None:
     """Six drives, whole, with one missing, and with one being rebuilt."""
     given = ARGUMENTS.parse_args()
     found = Experiment(
-        "6 x HDS725050KLA360, chunk 64 KiB, direct I/O", "array", "IOPS (1/s)", list(LOADS),
+        "6 x WD3200AAKS, chunk 64 KiB, direct I/O", "array", "IOPS (1/s)", list(LOADS),
         shown="{:.0f}".format, drawn=list(LOADS)[:2], bars=True,
     )  # fmt: skip
     for name, (level, layout) in LEVELS.items():
         for state, keys in STATES.items():
-            machine = array(level, layout, "64KiB", **keys) + drives("HDS725050KLA360", 6)
+            machine = array(level, layout, "64KiB", **keys) + drives("WD3200AAKS", 6)
             results = {
                 load: run(machine, kernel=given.kernel, seconds=30, direct=True, **options)
                 for load, options in LOADS.items()

@@ -4,7 +4,7 @@ from typing import Any
 
 from experiment import ARGUMENTS, Experiment, array, drives, run
 
-MACHINE = array("raid10", "n2", "512KiB") + drives("HDS725050KLA360", 10)
+MACHINE = array("raid10", "n2", "512KiB") + drives("WD3200AAKS", 10)
 STREAMS = (1, 4, 16, 64)
 SIZES_KIB = (128, 512, 1024, 2048, 4096, 8192)
 
@@ -14,7 +14,7 @@ def main() -> None:
     given = ARGUMENTS.parse_args()
     columns = [f"{count} stream{'s' if count > 1 else ''}" for count in STREAMS]
     found = Experiment(
-        "RAID10 near=2 of 10 x HDS725050KLA360: buffered readers of a file each, all together",
+        "RAID10 near=2 of 10 x WD3200AAKS: buffered readers of a file each, all together",
         "read-ahead", "Throughput (MB/s)", [*columns, f"memory of {STREAMS[-1]} (MiB)"],
         shown="{:.0f}".format, drawn=columns,
     )  # fmt: skip

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from spindle import _core
 from spindle.report.charts.published import published_charts
 from spindle.validation.published import large_file, randomio, sequential
 from spindle.validation.published.compare import FigureComparison, TablesError, goals, report
@@ -216,6 +217,34 @@ def test_the_sensitivity_names_assumed_numbers_and_its_bands_contain_the_predict
     assert {"9650SE-16ML", "host of 2008", "HDS725050KLA360"} & {of.part for of in found.effects}
     assert all(of.least <= of.compared.predicted <= of.most for of in found.figures)
     assert [of.largest for of in found.effects] == sorted((of.largest for of in found.effects), reverse=True)
+
+
+@pytest.mark.parametrize("level", ["raid0", "raid1", "raid4", "raid5", "raid6", "raid10", "raid10_f2"])
+def test_a_first_sync_that_runs_is_a_machine_of_its_own(level: str) -> None:
+    kind, _, layout = level.partition("_")
+    row = {
+        "setup": f"{kind}_md_{layout}".rstrip("_"),
+        "drives": "6xHitachi",
+        "read_mb_s": "84",
+        "write_mb_s": "",
+        "note": "",
+    }
+    [prediction] = sequential.predictions(row)
+    [run] = prediction.runs
+    syncs = [of for of in run.assumed if of.key == "first sync"]
+    assert len(syncs) == (level != "raid0")
+    for sync in syncs:
+        running = sync.at(run.machine, sync.most)
+        assert sync.at(running, sync.value) == running != run.machine
+        _core.Machine.parse(running, "machine")
+
+
+def test_a_raid5_whose_last_member_is_still_rebuilt_is_read_much_more_slowly(tmp_path: Path) -> None:
+    (tmp_path / "sequential_2008.csv").write_text("setup,drives,read_mb_s,write_mb_s,note\nraid5_md,6xHitachi,84,,\n")
+    [error] = [of for of in sensitivity(tmp_path).effects if of.key == "first sync" and "error" in of.what]
+    assert (error.least, error.most) == ("over", "running")
+    assert error.at_least == error.as_assumed > 1
+    assert error.at_most < 0.5
 
 
 def test_a_chart_is_drawn_of_published_against_predicted(tmp_path: Path) -> None:

@@ -101,6 +101,8 @@ pub struct DiskSheet {
     pub cache: u64,
     /// Segments of the buffer.
     pub segments: u32,
+    /// Reads find what was read before or ahead of them; if not, only a read that continues the one before it does.
+    pub read_cache: bool,
     /// Writes the write cache holds.
     pub cached_writes: u32,
     /// Rate of the interface.
@@ -135,7 +137,7 @@ pub struct SettleMargin {
 }
 
 /// Keys of a disk drive's sheet, besides `name`, `title` and `kind`.
-const DISK_KEYS: [&str; 23] = [
+const DISK_KEYS: [&str; 24] = [
     "capacity",
     "rpm",
     "surfaces",
@@ -149,6 +151,7 @@ const DISK_KEYS: [&str; 23] = [
     "write_settle",
     "cache",
     "segments",
+    "read_cache",
     "cached_writes",
     "interface_rate",
     "command_overhead",
@@ -191,7 +194,8 @@ const FLASH_KEYS: [&str; 21] = [
 pub const AHEAD_OF_CACHED: u32 = 1;
 /// The largest plausible number.
 const MOST_AHEAD_OF_CACHED: u32 = 4;
-/// Blocks ahead of read-ahead within which a read waits for it rather than seeks.
+/// Blocks ahead of read-ahead within which a read waits for it rather than seeks. Assumed; US patent 5 890 212 (Western Digital) has
+/// such reads ("skip ahead sequential access").
 const FORWARD_GAP: u32 = 256;
 
 impl DataSheet {
@@ -388,6 +392,7 @@ fn read_disk(table: &mut Table) -> Result<DiskSheet, ConfigError> {
         write_settle_ns: duration(table, "write_settle")?,
         cache: size(table, "cache")?,
         segments: integer(table, "segments", u64::from(MOST_SEGMENTS))?,
+        read_cache: table.take_flag("read_cache")?.unwrap_or(true),
         cached_writes: integer(table, "cached_writes", 4096)?,
         interface_rate: bytes_per_second(table, "interface_rate")?,
         command_ns,
@@ -723,14 +728,16 @@ impl DiskSheet {
                 // Sent data make room at once: a stream longer than a segment goes on without losing a turn.
                 keep_requested: false,
                 read_ahead_on_hit: true,
-                keep_passing: true,
+                keep_passing: self.read_cache,
+                drop_requested: !self.read_cache,
+                hits_inside: self.read_cache,
                 read_on_arrival: true,
                 write_on_arrival: true,
                 write_back,
                 combine_writes: true,
                 hits_on_written: true,
                 almost_hits: true,
-                forward_gap: FORWARD_GAP,
+                forward_gap: if self.read_cache { FORWARD_GAP } else { 0 },
                 hits_beside: true,
                 leave_early: true,
                 ..Buffer::default()

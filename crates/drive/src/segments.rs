@@ -117,6 +117,7 @@ pub(crate) struct Segments {
     size: u64,
     caching: bool,
     hits_on_written: bool,
+    hits_inside: bool,
     /// How far ahead of read-ahead a read may begin to count as found; `None` for not at all.
     ahead: Option<u64>,
 }
@@ -143,6 +144,7 @@ impl Segments {
             size: u64::from(buffer.segment_blocks.max(1)),
             caching: buffer.caching,
             hits_on_written: buffer.hits_on_written,
+            hits_inside: buffer.hits_inside,
             ahead,
         }
     }
@@ -301,6 +303,9 @@ impl Segments {
 
     /// The value of a segment for a read; 0: it must not be taken.
     fn value_of(&self, segment: &Segment, lbn: u64, blocks: u64, upcoming: u64) -> (u64, Hit) {
+        if !self.hits_inside && !segment.written && lbn != segment.start {
+            return (segment.value_without(), Hit::None);
+        }
         if segment.content != Content::Empty && (segment.start..segment.end).contains(&lbn) {
             let value = match segment.content {
                 _ if !self.caching || (segment.written && !self.hits_on_written) => {

@@ -23,6 +23,12 @@ fn build(change: impl FnOnce(&mut DriveParams)) -> Mechanical {
     Mechanical::new(&params).unwrap()
 }
 
+/// Gives a drive the read cache that its sheet denies it.
+fn finds_what_it_read(params: &mut DriveParams) {
+    params.buffer.hits_inside = true;
+    params.buffer.drop_requested = false;
+}
+
 /// A small generator, so that the tests draw the same everywhere.
 struct Draw(u64);
 
@@ -393,7 +399,7 @@ fn every_command_completes_once_and_its_phases_add_up() {
 
 #[test]
 fn nothing_is_faster_than_the_bus() {
-    let mut disk = build(|_| {});
+    let mut disk = build(finds_what_it_read);
     // Every other read asks for what the one before it got.
     let all = drive_all(&mut disk, 1, 5_000, |id| {
         Command::read(id, id / 2 * 999_983 % 900_000_000, 64)
@@ -464,6 +470,46 @@ fn every_disk_writes_a_stream_into_its_cache_as_fast_as_it_reads_one() {
             );
         }
     }
+}
+
+#[test]
+fn without_a_read_cache_only_what_continues_a_read_is_found() {
+    // A chunk of 64 KiB, the next, that one again, and one after a gap of a chunk.
+    let chunks = [0, 1, 1, 3].map(|chunk| 1_000_000 + 128 * chunk);
+    let served = |change: fn(&mut DriveParams)| {
+        let mut disk = build(change);
+        drive_all(&mut disk, 1, 4, |id| {
+            Command::read(id, chunks[id as usize], 128)
+        })
+        .iter()
+        .map(|completion| completion.served_from)
+        .collect::<Vec<_>>()
+    };
+    let [_, next, again, beyond] = served(|_| {})[..] else {
+        panic!("four reads");
+    };
+    assert_ne!(next, ServedFrom::Medium);
+    assert_eq!((again, beyond), (ServedFrom::Medium, ServedFrom::Medium));
+    let [_, next, again, _] = served(finds_what_it_read)[..] else {
+        panic!("four reads");
+    };
+    assert_ne!(next, ServedFrom::Medium);
+    assert_eq!(again, ServedFrom::Buffer);
+}
+
+#[test]
+fn gaps_in_a_stream_cost_turns_where_the_buffer_finds_only_what_continues_a_read() {
+    // Chunks of 64 KiB as a member of a RAID5 is read: one of six is parity, and left out.
+    let chunk_ns = |name| {
+        let mut disk = Mechanical::new(&params(name, Settings::default())).unwrap();
+        let all = drive_all(&mut disk, 1, 3_000, |id| {
+            Command::read(id, 128 * (id / 5 * 6 + id % 5), 128)
+        });
+        all.last().unwrap().finish_ns / 3_000
+    };
+    let turn_ns = 8_333_333;
+    assert!(chunk_ns("HDS725050KLA360") > turn_ns / 5 + 1_000_000);
+    assert!(chunk_ns("WD3200AAKS") < 1_100_000);
 }
 
 #[test]

@@ -114,7 +114,11 @@ impl Mechanical {
         } else {
             0
         };
-        self.segments.start(stream.segment)..(end + gap).min(stream.limit)
+        let start = self.segments.start(stream.segment);
+        if !self.buffer.hits_inside {
+            return start..(start + 1).min(stream.limit);
+        }
+        start..(end + gap).min(stream.limit)
     }
 
     /// The cost of a command in the scheduler's estimate. It is worked out for all of them: to compare it with the best so far

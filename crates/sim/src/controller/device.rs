@@ -74,6 +74,13 @@ struct Part {
     blocks: u32,
 }
 
+impl Part {
+    /// The block after its last.
+    fn end(&self) -> u64 {
+        self.lbn + u64::from(self.blocks)
+    }
+}
+
 #[derive(Debug)]
 struct Port {
     drive: Drive,
@@ -85,6 +92,15 @@ struct Port {
     busy: u32,
     /// Block after the last that was sent to it.
     head: u64,
+}
+
+impl Port {
+    /// True if the drive is a disk, and these blocks continue what it has been sent last or what waits for it.
+    fn is_continued_at(&self, lbn: u64) -> bool {
+        let continues = |part: &Part| part.op == Op::Read && part.end() == lbn;
+        matches!(self.drive, Drive::Mechanical(_))
+            && (self.head == lbn || self.waiting.iter().any(continues))
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -458,7 +474,7 @@ impl Controller {
             let Some(part) = of.waiting.pop_front() else {
                 return;
             };
-            of.head = part.lbn + u64::from(part.blocks);
+            of.head = part.end();
             let Some(id) = of.running.iter().position(Option::is_none) else {
                 return;
             };
@@ -529,7 +545,7 @@ impl Controller {
                 let port = &self.ports[place.member as usize];
                 let lbn = port.start + place.offset / BLOCK;
                 let distance = port.head.abs_diff(lbn);
-                let goes_on = distance == 0 && matches!(port.drive, Drive::Mechanical(_));
+                let goes_on = port.is_continued_at(lbn);
                 (!goes_on, port.waiting.len() + port.busy as usize, distance)
             });
             let (member, offset) = chosen.map_or((piece.member, piece.offset), |place| {

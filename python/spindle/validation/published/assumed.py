@@ -15,6 +15,8 @@ class Assumed(Struct, frozen=True):
     """As it is in the machine file."""
     least: str
     most: str
+    lines: tuple[tuple[str, str], ...] = ()
+    """A value and its line of the machine file, where that is not the key and the value."""
 
     @property
     def plain(self) -> str:
@@ -24,11 +26,14 @@ class Assumed(Struct, frozen=True):
     @property
     def line(self) -> str:
         """The line of the machine file."""
-        return f"{self.key} = {self.value}"
+        return self._line_of(self.value)
 
     def at(self, text: str, end: str) -> str:
         """Return the machine file with another value."""
-        return text.replace(f"\n{self.line}\n", f"\n{self.key} = {end}\n")
+        return text.replace(f"\n{self.line}\n", f"\n{self._line_of(end)}\n")
+
+    def _line_of(self, value: str) -> str:
+        return dict(self.lines).get(value, f"{self.key} = {value}")
 
 
 def plain(*numbers: Assumed) -> dict[str, str]:
@@ -70,3 +75,16 @@ BATTERY = Assumed("9650SE-16ML", "battery", "true", "false", "true")
 """The write cache was on; whether there was a battery is not said. Without one, a barrier empties the cache."""
 MEMORY_2011 = _text("host of 2011", "memory", "4GiB", "4GiB", "32GiB")
 """The text names no memory; the file is larger than any memory of that year."""
+
+
+def first_sync(level: str, members: int) -> tuple[Assumed, ...]:
+    """Return whether the first sync of md's array was over when it was measured, where the text does not say.
+
+    RAID0 has none. mdadm makes a RAID5 degraded and has its last member rebuilt (mdadm(8), CREATE MODE); other levels
+    are compared, as by a check.
+    """
+    if level == "raid0":
+        return ()
+    running = f"rebuild = {members - 1}" if level in ("raid4", "raid5") else "check = true"
+    lines = (("over", "check = false"), ("running", running))
+    return (Assumed("md's array", "first sync", "over", "over", "running", lines),)

@@ -23,6 +23,7 @@ from spindle.validation.published.assumed import (
     WRITE_PAGE_2004_EXT3,
     WRITE_PAGE_2004_PLAIN,
     WRITE_PAGE_2011,
+    first_sync,
     plain,
 )
 from spindle.validation.published.machines import Drives, Host, hardware, machine, md
@@ -62,13 +63,20 @@ FILE_2011 = "320GB"
 FILE_SIZE_2011 = "305176MiB"
 """A single file: the whole of it."""
 SEEKERS_2011 = Seekers(processes=5, sync=True)
-MADE_2011: dict[str, str | int] = {"bitmap": "internal", "data_offset": "1MiB"}
+MADE_2011: dict[str, str | int] = {"bitmap": "internal", "data_offset": "1MiB", "check": False}
 """The write-up's command: `mdadm --create --bitmap=internal --level=raid10 --raid-devices=14`; mdadm makes metadata 1.2
 since 3.1.1."""
 
 WRITE_PAGE_2004 = {"ext2": WRITE_PAGE_2004_PLAIN, "xfs": WRITE_PAGE_2004_PLAIN, "ext3": WRITE_PAGE_2004_EXT3}
 
-ASSUMED_2011 = (COPY_2011, MEMORY_2011, READ_PAGE_2011, WRITE_PAGE_2011, SEND_PAGE_2011)
+ASSUMED_2011 = (
+    COPY_2011,
+    MEMORY_2011,
+    READ_PAGE_2011,
+    WRITE_PAGE_2011,
+    SEND_PAGE_2011,
+    *first_sync("raid10", CHEETAHS.count),
+)
 
 LENGTHS = {"2.6.5": "2GiB", "2.6.32": "32GiB"}
 """Bytes of a stream by the kernel of the host: several times the memory."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from spindle.validation.published.assumed import ASSUMED_2008, KERNEL_2008
+from spindle.validation.published.assumed import ASSUMED_2008, KERNEL_2008, first_sync
 from spindle.validation.published.machines import LAYOUTS, hardware, machine, md
 from spindle.validation.published.md_stream import dd
 from spindle.validation.published.prediction import Prediction, Quantity, Run, megabytes_per_s
@@ -25,12 +25,14 @@ def predictions(row: dict[str, str]) -> Iterator[Prediction]:
     level, _, rest = row["setup"].partition("_")
     kind, _, layout = rest.partition("_")
     drives = drives_of(row["drives"])
-    array = hardware(level, 64) if kind == "3w" else md(level, layout or LAYOUTS.get(level, ""), 64)
+    is_md = kind == "md"
+    array = md(level, layout or LAYOUTS.get(level, ""), 64) | {"check": False} if is_md else hardware(level, 64)
+    assumed = (*ASSUMED, *(first_sync(level, drives.count) if is_md else ()))
 
     def run(writes: int, length: str, read_ahead: str | None = None) -> Run:
         queue: dict[str, str | int] = {"read_ahead": read_ahead} if read_ahead is not None else {}
         text = machine(HOST, [drives], array=array, queue=queue, controller=CONTROLLER, battery=True)
-        return Run(text, dd(writes, length), ASSUMED)
+        return Run(text, dd(writes, length), assumed)
 
     def prediction(figure: str, published: str, of: Run) -> Prediction:
         return Prediction(
