@@ -239,6 +239,15 @@ def test_a_first_sync_that_runs_is_a_machine_of_its_own(level: str) -> None:
         _core.Machine.parse(running, "machine")
 
 
+def test_each_assumed_number_is_in_its_machine() -> None:
+    """One that is not would have no effect at either end of its range."""
+    stream = {"setup": "raid5_md", "drives": "6xHitachi", "read_mb_s": "84", "write_mb_s": "129", "note": ""}
+    bonnie = {"layout": "n2", "fs": "xfs", "mkfs": "", "write_kib_s": "1", "rewrite_kib_s": "1", "read_kib_s": "1"}
+    predictions = [*sequential.predictions(stream), *large_file.of_bonnie(bonnie | {"seeks_s": "1"})]
+    for run in (run for prediction in predictions for run in prediction.runs):
+        assert [of.key for of in run.assumed if of.at(run.machine, "another") == run.machine] == []
+
+
 def test_a_raid5_whose_last_member_is_still_rebuilt_is_read_more_slowly(tmp_path: Path) -> None:
     (tmp_path / "sequential_2008.csv").write_text("setup,drives,read_mb_s,write_mb_s,note\nraid5_md,6xWD10EACS,84,,\n")
     [error] = [of for of in sensitivity(tmp_path).effects if of.key == "first sync" and "error" in of.what]

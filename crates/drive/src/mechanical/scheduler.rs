@@ -109,16 +109,13 @@ impl Mechanical {
             return 0..0;
         };
         let end = stream.progress(&self.mechanics, now_ns);
-        let gap = if self.buffer.almost_hits {
-            u64::from(self.buffer.forward_gap) + 1
-        } else {
-            0
-        };
         let start = self.segments.start(stream.segment);
-        if !self.buffer.hits_inside {
-            return start..(start + 1).min(stream.limit);
-        }
-        start..(end + gap).min(stream.limit)
+        let end = match (self.buffer.hits_inside, self.buffer.almost_hits) {
+            (false, _) => start + 1,
+            (true, true) => end + u64::from(self.buffer.forward_gap) + 1,
+            (true, false) => end,
+        };
+        start..end.min(stream.limit)
     }
 
     /// The cost of a command in the scheduler's estimate. It is worked out for all of them: to compare it with the best so far

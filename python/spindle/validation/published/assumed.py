@@ -77,6 +77,10 @@ MEMORY_2011 = _text("host of 2011", "memory", "4GiB", "4GiB", "32GiB")
 """The text names no memory; the file is larger than any memory of that year."""
 
 
+SYNCED: dict[str, str | int] = {"check": False}
+"""Keys of md's array whose first sync is over; `first_sync` replaces their line."""
+
+
 def first_sync(level: str, members: int) -> tuple[Assumed, ...]:
     """Return whether the first sync of md's array was over when it was measured, where the text does not say.
 

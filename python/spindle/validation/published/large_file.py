@@ -20,6 +20,7 @@ from spindle.validation.published.assumed import (
     READ_PAGE_2011,
     SEND_PAGE_2004,
     SEND_PAGE_2011,
+    SYNCED,
     WRITE_PAGE_2004_EXT3,
     WRITE_PAGE_2004_PLAIN,
     WRITE_PAGE_2011,
@@ -63,7 +64,7 @@ FILE_2011 = "320GB"
 FILE_SIZE_2011 = "305176MiB"
 """A single file: the whole of it."""
 SEEKERS_2011 = Seekers(processes=5, sync=True)
-MADE_2011: dict[str, str | int] = {"bitmap": "internal", "data_offset": "1MiB", "check": False}
+MADE_2011: dict[str, str | int] = {"bitmap": "internal", "data_offset": "1MiB"}
 """The write-up's command: `mdadm --create --bitmap=internal --level=raid10 --raid-devices=14`; mdadm makes metadata 1.2
 since 3.1.1."""
 
@@ -108,7 +109,7 @@ def of_hardware(row: dict[str, str]) -> Iterator[Prediction]:
 
 def of_bonnie(row: dict[str, str]) -> Iterator[Prediction]:
     """Yield the rates of a row."""
-    array = md("raid10", row["layout"], CHUNK_2011_KIB) | MADE_2011
+    array = md("raid10", row["layout"], CHUNK_2011_KIB) | MADE_2011 | SYNCED
     files: dict[str, str | int] = {
         "type": row["fs"],
         "file_size": FILE_SIZE_2011,

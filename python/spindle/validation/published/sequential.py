@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from spindle.validation.published.assumed import ASSUMED_2008, KERNEL_2008, first_sync
+from spindle.validation.published.assumed import ASSUMED_2008, KERNEL_2008, SYNCED, first_sync
 from spindle.validation.published.machines import LAYOUTS, hardware, machine, md
 from spindle.validation.published.md_stream import dd
 from spindle.validation.published.prediction import Prediction, Quantity, Run, megabytes_per_s
@@ -26,7 +26,7 @@ def predictions(row: dict[str, str]) -> Iterator[Prediction]:
     kind, _, layout = rest.partition("_")
     drives = drives_of(row["drives"])
     is_md = kind == "md"
-    array = md(level, layout or LAYOUTS.get(level, ""), 64) | {"check": False} if is_md else hardware(level, 64)
+    array = md(level, layout or LAYOUTS.get(level, ""), 64) | SYNCED if is_md else hardware(level, 64)
     assumed = (*ASSUMED, *(first_sync(level, drives.count) if is_md else ()))
 
     def run(writes: int, length: str, read_ahead: str | None = None) -> Run:
