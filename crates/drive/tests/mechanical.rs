@@ -473,6 +473,63 @@ fn every_disk_writes_a_stream_into_its_cache_as_fast_as_it_reads_one() {
 }
 
 #[test]
+fn without_a_write_cache_every_disk_streams_what_is_in_its_queue_and_loses_a_turn_otherwise() {
+    for name in disks() {
+        let rate = |depth: u32, op: fn(u64, u64, u32) -> Command| {
+            let settings = Settings {
+                write_cache: Some(false),
+                ..Settings::default()
+            };
+            let mut disk = Mechanical::new(&params(name, settings)).unwrap();
+            let all = drive_all(&mut disk, depth, 400, |id| op(id, id * 1_024, 1_024));
+            let moved = 300.0 * 1_024.0 * 512.0;
+            moved * 1e9 / (all[399].finish_ns - all[99].finish_ns) as f64
+        };
+        let read = rate(1, Command::read);
+        for depth in [2, 8, 32] {
+            let share = rate(depth, Command::write) / read;
+            assert!(
+                (0.97..1.03).contains(&share),
+                "{name}: {share:.3} of the read rate at depth {depth}"
+            );
+        }
+        // One at a time, the next command comes when its place has passed under the head: half a megabyte takes a turn more,
+        // somewhat less if a change of track comes just then.
+        let bytes = 1_024.0 * 512.0;
+        let alone_ns = bytes * 1e9 / rate(1, Command::write);
+        let turn_ns = {
+            let disk = Mechanical::new(&params(name, Settings::default())).unwrap();
+            disk.turn_ns() as f64
+        };
+        let lost = (alone_ns - bytes * 1e9 / read) / turn_ns;
+        assert!((0.8..1.1).contains(&lost), "{name}: {lost:.2} turns lost");
+    }
+}
+
+#[test]
+fn a_write_in_line_does_not_pass_what_has_waited_too_long() {
+    let mut disk = build(|params| {
+        params.buffer.write_back = WriteBack::Through;
+        params.queue.age_bound_ns = 50_000_000;
+    });
+    // A stream of writes, and one read far away.
+    let far = disk.capacity_blocks() - 10_000;
+    let all = drive_all(&mut disk, 4, 400, |id| match id {
+        3 => Command::read(id, far, 8),
+        _ => Command::write(id, id * 128, 128),
+    });
+    let of_read = all
+        .iter()
+        .find(|completion| completion.op == Op::Read)
+        .unwrap();
+    let waited_ns = of_read.finish_ns - of_read.submit_ns;
+    assert!(
+        (50_000_000..90_000_000).contains(&waited_ns),
+        "{waited_ns} ns"
+    );
+}
+
+#[test]
 fn without_a_read_cache_only_what_continues_a_read_is_found() {
     // A chunk of 64 KiB, the next, that one again, and one after a gap of a chunk.
     let chunks = [0, 1, 1, 3].map(|chunk| 1_000_000 + 128 * chunk);

@@ -215,15 +215,24 @@ impl Kernel {
         kib * 1024
     }
 
-    /// Pages of a bio with which the page cache reads a block device: one by one before 3.18 ("block_dev: implement
-    /// readpages() to optimize sequential read"), then `BIO_MAX_VECS`; as many as there are if they follow each other in memory,
-    /// since 5.1 ("block: allow bios to hold multi-page bvecs"). That they do is assumed: the cache is empty when a run begins.
+    /// True if the page cache reads a block device page by page: before 3.18 ("block_dev: implement readpages() to optimize
+    /// sequential read").
     #[must_use]
-    pub fn pages_of_a_read(self) -> u64 {
-        if self < Kernel::new(3, 18, 0) {
-            1
+    pub fn reads_devices_page_by_page(self) -> bool {
+        self < Kernel::new(3, 18, 0)
+    }
+
+    /// Pages of a bio of the page cache, if the device's longest request has `longest_request` of them: not more than that
+    /// before 4.3 (`bio_get_nr_vecs` in `mpage_readpages` and `xfs_alloc_ioend_bio`), nor than `BIO_MAX_PAGES`; as many as there
+    /// are if they follow each other in memory, since 5.1 ("block: allow bios to hold multi-page bvecs"). That they do is
+    /// assumed: the cache is empty when a run begins.
+    #[must_use]
+    pub(crate) fn pages_of_a_bio(self, longest_request: u64) -> u64 {
+        const BIO_MAX_PAGES: u64 = 256;
+        if self < Kernel::new(4, 3, 0) {
+            BIO_MAX_PAGES.min(longest_request)
         } else if self < Kernel::new(5, 1, 0) {
-            256
+            BIO_MAX_PAGES
         } else {
             u64::from(u32::MAX) / crate::cache::PAGE
         }

@@ -227,6 +227,56 @@ fn a_page_costs_the_processor_what_the_machine_says() {
 }
 
 #[test]
+fn a_file_is_read_in_long_bios_on_kernels_that_read_a_device_page_by_page() {
+    let mirror = |kernel: &str, files: &str| {
+        machine(&format!(
+            "[host]\nkernel = '{kernel}'\n[queue]\nscheduler = 'noop'\n[array]\nlevel = 'raid10'\nlayout = 'n2'\nchunk = '64KiB'\n{files}\n\
+             [[drive]]\nservice = '1ms'\ncapacity = '4GiB'\ncount = 2\nqueue_depth = 8\n"
+        ))
+    };
+    let load = "seconds = 'none'\npattern = 'uniform'\ndirect = false\nsize = '16KiB'\nregion = '0-2GiB'\nrequests = 200\n";
+    let pieces = |kernel: &str, files: &str| {
+        let figures = run(&mirror(kernel, files), load);
+        let drives = &figures.drives;
+        let pieces: u64 = (drives.iter())
+            .map(|drive| drive.reads + drive.back_merges)
+            .sum();
+        pieces / 200
+    };
+    // Since 2.6.39 the pages of a device meet again in the plug.
+    for (kernel, of_device) in [("2.6.18", 4), ("2.6.32", 4), ("6.1", 1)] {
+        for files in ["type = 'ext2'\nnew = true", "type = 'xfs'"] {
+            let of_file = pieces(kernel, &format!("[files]\n{files}"));
+            assert_eq!(of_file, 1, "{files} on {kernel}");
+        }
+        assert_eq!(pieces(kernel, ""), of_device, "a device on {kernel}");
+    }
+}
+
+#[test]
+fn pages_are_written_one_by_one_or_in_long_bios_as_the_file_system_does() {
+    // 1 MiB, and requests of 512 KiB at most.
+    let load = buffered("1MiB", "write_fraction = 1\nrequests = 1\nend_fsync = true");
+    let pieces = |kernel: &str, kind: &str| {
+        let figures = run(
+            &one(kernel, &format!("[files]\ntype = '{kind}'\nnew = true")),
+            &load,
+        );
+        let drive = &figures.drives[0];
+        drive.writes + drive.back_merges
+    };
+    for (kind, before, since) in [("xfs", "2.6.15", "2.6.16"), ("ext4", "2.6.36", "2.6.37")] {
+        let log = pieces(since, kind) - 2;
+        assert!(log <= 3, "{kind}: {log} writes of the log");
+        assert_eq!(pieces(before, kind) - log, 256, "{kind}");
+    }
+    for kernel in ["2.6.5", "2.6.32"] {
+        assert_eq!(pieces(kernel, "ext2"), 2);
+        assert!(pieces(kernel, "ext3") >= 256);
+    }
+}
+
+#[test]
 fn files_go_to_the_groups_in_turn() {
     let files = spindle_sim::Machine::parse(
         "[files]\ntype = 'xfs'\ngroups = 4\nfile_size = '256MiB'\n[[drive]]\nservice = '1ms'\ncapacity = '4GiB'\n",

@@ -68,6 +68,17 @@ struct Flush {
     before: u64,
 }
 
+/// How the mechanism comes to a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    /// As it arrives.
+    AtOnce,
+    /// It waited, and was chosen.
+    Waiting,
+    /// A write that continues the one before: the data are in the buffer.
+    InLine,
+}
+
 /// A disk drive.
 #[derive(Debug, Clone)]
 pub struct Mechanical {
@@ -92,7 +103,7 @@ pub struct Mechanical {
     segments: Segments,
     stream: Option<Stream>,
     destage: Option<Destage>,
-    /// Block after the last cached write that went to the medium, and the time at which it was there.
+    /// Block after the last write that went to the medium, and the time at which it was there.
     wrote: (u64, u64),
     waiting: Line,
     /// Cached writes, those that wait for room, and flushes.
@@ -228,7 +239,9 @@ impl Mechanical {
             }
             if self.overheads.dispatch_ns > 0 {
                 if let Some(index) = self.next_on_the_way(now_ns) {
-                    self.take_up(now_ns, index);
+                    self.take_up(now_ns, index, Taken::Waiting);
+                } else if let Some(index) = self.next_write_in_line(now_ns) {
+                    self.take_up(now_ns, index, Taken::InLine);
                 } else {
                     self.begin_choice(now_ns);
                 }
@@ -248,7 +261,7 @@ impl Mechanical {
         };
         match (waiting, dirty) {
             (Some((index, ns)), dirty) if dirty.is_none_or(|(_, other)| ns <= other) => {
-                self.take_up(now_ns, index);
+                self.take_up(now_ns, index, Taken::Waiting);
             }
             (_, Some((index, _))) => {
                 self.ahead_of_cached = 0;
@@ -258,7 +271,7 @@ impl Mechanical {
             // The turn of cached writes, but all are still on the bus.
             _ => {
                 if let Some((index, _)) = self.next_waiting(now_ns) {
-                    self.take_up(now_ns, index);
+                    self.take_up(now_ns, index, Taken::Waiting);
                 }
             }
         }
@@ -284,14 +297,14 @@ impl Mechanical {
     }
 
     /// Takes a waiting command up.
-    fn take_up(&mut self, now_ns: u64, index: usize) {
+    fn take_up(&mut self, now_ns: u64, index: usize, taken: Taken) {
         self.ahead_of_cached = if self.pressed() {
             self.ahead_of_cached.saturating_add(1)
         } else {
             0
         };
         let wait = self.waiting.swap_remove(index);
-        self.serve(now_ns, wait, false);
+        self.serve(now_ns, wait, taken);
     }
 
     /// Position of the heads, read-ahead included.
@@ -332,11 +345,11 @@ impl Mechanical {
         }
     }
 
-    fn serve(&mut self, now_ns: u64, wait: Waiting, at_once: bool) {
+    fn serve(&mut self, now_ns: u64, wait: Waiting, taken: Taken) {
         self.catch_up(now_ns);
         match wait.command.op {
-            Op::Read => self.serve_read(now_ns, &wait, at_once),
-            Op::Write | Op::Flush | Op::Discard => self.serve_write(now_ns, &wait, at_once),
+            Op::Read => self.serve_read(now_ns, &wait, taken == Taken::AtOnce),
+            Op::Write | Op::Flush | Op::Discard => self.serve_write(now_ns, &wait, taken),
         }
     }
 
@@ -398,7 +411,7 @@ impl Mechanical {
                 }
             }
             _ if self.is_idle(now_ns) && !self.must_read_on(&command, now_ns) => {
-                self.serve(now_ns, wait, true)
+                self.serve(now_ns, wait, Taken::AtOnce)
             }
             _ => {
                 if !self.join(&wait, now_ns) && !self.serve_beside(&wait, now_ns) {

@@ -64,14 +64,16 @@ impl Mechanical {
             return None;
         }
         let found = self.first_on_the_way(now_ns)?;
+        (!self.passes_overdue(found, now_ns)).then_some(found)
+    }
+
+    /// An older command has to be served before this one: the drive serves in order, or the oldest has waited too long.
+    pub(super) fn passes_overdue(&self, index: usize, now_ns: u64) -> bool {
         let spots = self.waiting.spots().iter();
         let first_ns = spots.map(|spot| spot.submit_ns).min();
-        if self.queue.scheduling == Scheduling::Fifo
-            || self.is_overdue(first_ns.unwrap_or(u64::MAX), now_ns)
-        {
-            return self.oldest().filter(|index| *index == found);
-        }
-        Some(found)
+        let in_order = self.queue.scheduling == Scheduling::Fifo
+            || self.is_overdue(first_ns.unwrap_or(u64::MAX), now_ns);
+        in_order && self.oldest() != Some(index)
     }
 
     fn first_on_the_way(&mut self, now_ns: u64) -> Option<usize> {

@@ -1,6 +1,7 @@
 //! Writes to the medium, with the data on the bus meanwhile.
 
-use super::{Destage, Mechanical, Waiting, blocks_ns};
+use super::line::Spot;
+use super::{Destage, Mechanical, Taken, Waiting, blocks_ns};
 use crate::command::{Command, Op, ServedFrom};
 use crate::geometry::Place;
 use crate::mechanics::Run;
@@ -8,7 +9,7 @@ use crate::params::{ExtraDisconnect, WriteBack};
 use crate::segments::Content;
 
 impl Mechanical {
-    pub(super) fn serve_write(&mut self, now_ns: u64, wait: &Waiting, at_once: bool) {
+    pub(super) fn serve_write(&mut self, now_ns: u64, wait: &Waiting, taken: Taken) {
         let Command {
             lbn,
             blocks,
@@ -18,7 +19,7 @@ impl Mechanical {
         let through =
             force_unit_access || !matches!(self.buffer.write_back, WriteBack::Single { .. });
         let segment = self.segments.for_write(lbn, u64::from(blocks));
-        let extra = segment.and_then(|segment| self.extra_disconnect(segment, lbn, at_once));
+        let extra = segment.and_then(|segment| self.extra_disconnect(segment, lbn, taken));
         let overheads = self.overheads;
         // Read-ahead under way takes the new data over; what other segments hold of these blocks is stale.
         let reading = self.stream.map(|stream| stream.segment);
@@ -37,9 +38,11 @@ impl Mechanical {
                 + overheads.data_preparation_ns;
             disconnect_ns = extra.second_disconnect_ns;
             reselect_ns = overheads.reselect_again_ns;
-        } else if !at_once {
+        } else if taken == Taken::Waiting {
             start_ns =
                 now_ns.max(wait.off_bus_ns) + overheads.reselect_ns + overheads.data_preparation_ns;
+        } else if taken == Taken::InLine {
+            start_ns = self.taken_over_ns(wait.off_bus_ns);
         }
         let start_ns = start_ns.max(self.bus_free_ns);
         let leave_ns = now_ns.max(ready_ns) + (stopped_ns - now_ns);
@@ -93,6 +96,7 @@ impl Mechanical {
             finish_ns = there_ns + overheads.write_complete_ns;
             self.free_ns = written_ns.max(finish_ns);
         }
+        self.wrote = (lbn + u64::from(blocks), written_ns);
         self.destage = Some(Destage {
             segment,
             end: lbn + u64::from(blocks),
@@ -129,12 +133,34 @@ impl Mechanical {
         }
     }
 
+    /// Time from which the data of a write that continues the one under way come to the buffer: as soon as the bus is free,
+    /// while that one is being written.
+    fn taken_over_ns(&self, off_bus_ns: u64) -> u64 {
+        let start_ns = off_bus_ns + self.overheads.reselect_ns + self.overheads.data_preparation_ns;
+        start_ns.max(self.bus_free_ns)
+    }
+
+    /// The waiting write that continues the last one: with its data there in time the medium takes both as one, without the
+    /// turn that a new command would miss. A drive without a write cache writes at the rate of its medium so, if it has
+    /// commands in its queue.
+    pub(super) fn next_write_in_line(&self, now_ns: u64) -> Option<usize> {
+        let (end, end_ns) = self.wrote;
+        if end_ns != now_ns || !self.buffer.combine_writes {
+            return None;
+        }
+        let is_next = |spot: &Spot| spot.lbn == end && spot.op == Op::Write;
+        let index = self.waiting.spots().iter().position(is_next)?;
+        let first_ns = blocks_ns(1, self.bus.write_block_q16);
+        let is_there = self.taken_over_ns(self.waiting[index].off_bus_ns) + first_ns <= now_ns;
+        (is_there && !self.passes_overdue(index, now_ns)).then_some(index)
+    }
+
     /// The extra disconnection, if the drive does it for this write.
     pub(super) fn extra_disconnect(
         &self,
         segment: usize,
         lbn: u64,
-        at_once: bool,
+        taken: Taken,
     ) -> Option<ExtraDisconnect> {
         let newest = self.segments.is_newest(segment);
         let (written, end) = (
@@ -143,7 +169,7 @@ impl Mechanical {
         );
         self.overheads
             .extra_disconnect
-            .filter(|_| at_once && newest && written && end != lbn)
+            .filter(|_| taken == Taken::AtOnce && newest && written && end != lbn)
     }
 
     /// Brings blocks to the medium from `leave_ns` on: the first seek and wait, and the time at which the last block is written. A block

@@ -39,6 +39,8 @@ pub(crate) struct CacheSetup {
     pub(crate) ask_page_ns: u64,
     /// Time for each dirty page that is handed to the drives.
     pub(crate) send_page_ns: u64,
+    /// Pages that are read with one bio.
+    pub(crate) longest_read: u64,
     /// Dirty pages that go in one bio: a block device's are sent one by one (`__block_write_full_page`), and merged in the
     /// plug; those of a file together (`ext4_bio_write_page`, `iomap_add_to_ioend`).
     pub(crate) longest_write: u64,

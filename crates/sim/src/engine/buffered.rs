@@ -404,7 +404,7 @@ impl Engine {
     }
 
     fn read_run(&mut self, worker: u32, first: u64, end: u64, is_ahead: bool) -> Outcome {
-        let longest = self.rules.kernel.pages_of_a_read();
+        let longest = (self.cache.as_ref()).map_or(1, |cache| cache.setup.longest_read);
         let io = PageIo {
             is_ahead,
             ..PageIo::default()

@@ -22,6 +22,19 @@ pub enum FilesKind {
     Ext2,
 }
 
+impl FilesKind {
+    /// Dirty pages that follow each other go in one bio: XFS since 2.6.16 (`xfs_submit_ioend`), ext4 since 2.6.37
+    /// (`ext4_bio_write_page`), ext2 always (`mpage_writepages`), ext3 never (`block_write_full_page`).
+    pub(crate) fn writes_long_bios(self, kernel: Kernel) -> bool {
+        match self {
+            FilesKind::Xfs => kernel >= Kernel::new(2, 6, 16),
+            FilesKind::Ext4 => kernel >= Kernel::new(2, 6, 37),
+            FilesKind::Ext3 => false,
+            FilesKind::Ext2 => true,
+        }
+    }
+}
+
 /// The file system that the load's files are in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Files {

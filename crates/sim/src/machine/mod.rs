@@ -677,6 +677,10 @@ impl Machine {
             }
             None => (DEFAULT_READ_AHEAD, longest),
         };
+        let kernel = self.host.kernel;
+        let has_files = self.files.is_some() || self.filesystem.is_some();
+        let pages_of_a_bio = kernel.pages_of_a_bio(longest_io / PAGE);
+        let reads_page_by_page = !has_files && kernel.reads_devices_page_by_page();
         let highest = limit(dirty.bytes, dirty.ratio);
         let background = limit(dirty.background_bytes, dirty.background_ratio);
         Ok(CacheSetup {
@@ -690,7 +694,7 @@ impl Machine {
             limit: highest,
             expire_ns: dirty.expire_ns,
             interval_ns: dirty.writeback_ns,
-            read_ahead_rule: self.host.kernel.read_ahead_rule(),
+            read_ahead_rule: kernel.read_ahead_rule(),
             read_ahead: ReadAheadLimits {
                 most: self.queue.read_ahead.unwrap_or(read_ahead) / PAGE,
                 longest_io: longest_io / PAGE,
@@ -699,16 +703,20 @@ impl Machine {
                 0 => self.host.copy_rate,
                 _ => u64::MAX,
             },
-            asks_page_by_page: self.files.is_none()
-                && self.filesystem.is_none()
-                && self.host.kernel.pages_of_a_read() == 1,
+            asks_page_by_page: reads_page_by_page,
+            longest_read: match reads_page_by_page {
+                true => 1,
+                false => pages_of_a_bio,
+            },
             ask_page_ns: self.host.ask_page_ns,
             send_page_ns: self.host.send_page_ns,
             piece: u64::MAX,
-            longest_write: if self.filesystem.is_some() {
-                PAGES_OF_A_FILE_WRITE
-            } else {
-                1
+            longest_write: match self.files {
+                _ if self.filesystem.is_some() => PAGES_OF_A_FILE_WRITE,
+                Some(files) if files.kind.writes_long_bios(kernel) => {
+                    pages_of_a_bio.min(PAGES_OF_A_FILE_WRITE)
+                }
+                _ => 1,
             },
         })
     }
