@@ -224,6 +224,15 @@ fn a_page_costs_the_processor_what_the_machine_says() {
     };
     let extra = time("[files]\ntype = 'xfs'\nwrite_page = '10us'") - time("[files]\ntype = 'xfs'");
     assert!((extra - 160_000.0).abs() < 2000.0, "{extra}");
+    // Only pages of new files get blocks.
+    let pages = |files: &str| {
+        time(&format!(
+            "[files]\ntype = 'xfs'\nwrite_page = '10us'\n{files}"
+        ))
+    };
+    assert_eq!(pages("allocate_page = '5us'"), pages(""));
+    let extra = pages("allocate_page = '5us'\nnew = true") - pages("new = true");
+    assert!((extra - 80_000.0).abs() < 2000.0, "{extra}");
 }
 
 #[test]

@@ -811,7 +811,7 @@ impl Engine {
             .map_or(0, |cache| cache.copy_ns(u64::from(request.len)));
         let (first, end) = pages_of(request.offset, u64::from(request.len));
         let page_ns = self.rules.files.map_or(0, |files| match request.op {
-            Op::Write => files.write_page_ns,
+            Op::Write => files.written_page_ns(),
             _ => files.read_page_ns,
         });
         let copy_ns = copy_ns + (end - first) * page_ns;

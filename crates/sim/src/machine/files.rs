@@ -50,8 +50,10 @@ pub struct Files {
     pub groups: u64,
     /// CPU time for each page that is read into the page cache, ns: allocation, mapping, completion.
     pub read_page_ns: u64,
-    /// CPU time for each page that is written to, ns: allocation, mapping, its journal.
+    /// CPU time for each page that is written to, ns: allocation in memory, mapping, its journal.
     pub write_page_ns: u64,
+    /// CPU time beyond that for each page that gets its block when it is written, as in new files of ext2 and ext3, ns.
+    pub allocate_page_ns: u64,
 }
 
 impl Files {
@@ -65,6 +67,15 @@ impl Files {
     #[must_use]
     pub fn has_block_maps(&self) -> bool {
         matches!(self.kind, FilesKind::Ext3 | FilesKind::Ext2)
+    }
+
+    /// CPU time of the load's thread for each page that is written to, ns.
+    #[must_use]
+    pub fn written_page_ns(&self) -> u64 {
+        match self.new {
+            true => self.write_page_ns + self.allocate_page_ns,
+            false => self.write_page_ns,
+        }
     }
 
     /// First byte on the machine of a byte of the load's files. `capacity`: of the file system, bytes.
@@ -102,6 +113,7 @@ impl Files {
         };
         let read_page_ns = table.take_duration("read_page")?;
         let write_page_ns = table.take_duration("write_page")?;
+        let allocate_page_ns = table.take_duration("allocate_page")?;
         table.finish()?;
         Ok(Files {
             kind,
@@ -111,6 +123,7 @@ impl Files {
             groups,
             read_page_ns: read_page_ns.unwrap_or(0),
             write_page_ns: write_page_ns.unwrap_or(0),
+            allocate_page_ns: allocate_page_ns.unwrap_or(0),
         })
     }
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from spindle.run.simulate import SimulatedRun
 from spindle.validation.published.assumed import (
+    ALLOCATE_PAGE_2004_EXT3,
     ASK_PAGE_2004,
     COPY_2004,
     COPY_2011,
@@ -68,7 +69,12 @@ MADE_2011: dict[str, str | int] = {"bitmap": "internal", "data_offset": "1MiB"}
 """The write-up's command: `mdadm --create --bitmap=internal --level=raid10 --raid-devices=14`; mdadm makes metadata 1.2
 since 3.1.1."""
 
-WRITE_PAGE_2004 = {"ext2": WRITE_PAGE_2004_PLAIN, "xfs": WRITE_PAGE_2004_PLAIN, "ext3": WRITE_PAGE_2004_EXT3}
+WRITTEN_PAGE_2004 = {
+    "ext2": (WRITE_PAGE_2004_PLAIN,),
+    "xfs": (WRITE_PAGE_2004_PLAIN,),
+    "ext3": (WRITE_PAGE_2004_EXT3, ALLOCATE_PAGE_2004_EXT3),
+}
+"""Times of a written page by file system."""
 
 ASSUMED_2011 = (
     COPY_2011,
@@ -86,8 +92,8 @@ SEEKS = 8192
 
 def of_hardware(row: dict[str, str]) -> Iterator[Prediction]:
     """Yield the figure of a row: one metric of one trial."""
-    if row["fs"] not in ("raw", *WRITE_PAGE_2004):
-        raise ValueError(f"file system {row['fs']}: expected raw, {', '.join(WRITE_PAGE_2004)}")
+    if row["fs"] not in ("raw", *WRITTEN_PAGE_2004):
+        raise ValueError(f"file system {row['fs']}: expected raw, {', '.join(WRITTEN_PAGE_2004)}")
     queue: dict[str, str | int] = {"read_ahead": READ_AHEAD[row["read_ahead"]]}
     array = hardware(row["raid"], CHUNK_2004_KIB)
     text = machine(
@@ -99,7 +105,7 @@ def of_hardware(row: dict[str, str]) -> Iterator[Prediction]:
         files=_files_of_2004(row["fs"], is_new=row["metric"] == "seq_write"),
     )
     load, value = _load(row["metric"], row["tool"], HOST_2004, FILE_2004, SEEKERS_2004, row["unit"])
-    of_files = (READ_PAGE_2004, WRITE_PAGE_2004[row["fs"]]) if row["fs"] != "raw" else (ASK_PAGE_2004,)
+    of_files = (READ_PAGE_2004, *WRITTEN_PAGE_2004[row["fs"]]) if row["fs"] != "raw" else (ASK_PAGE_2004,)
     assumed = (COPY_2004, SEND_PAGE_2004, *of_files)
     name = f"{row['tool']} {row['fs']} {row['read_ahead']} trial {row['trial']}"
     yield _prediction(
@@ -134,7 +140,7 @@ def _files_of_2004(fs: str, *, is_new: bool) -> dict[str, str | int] | None:
     """The file system of a row; `raw` is none."""
     if fs == "raw":
         return None
-    return {"type": fs, "new": is_new, "read_page": READ_PAGE_2004.plain, "write_page": WRITE_PAGE_2004[fs].plain}
+    return {"type": fs, "new": is_new, **plain(READ_PAGE_2004, *WRITTEN_PAGE_2004[fs])}
 
 
 def _prediction(
