@@ -32,7 +32,7 @@ mod progress;
 mod request;
 mod ticks;
 
-pub use controller::ControllerSheet;
+pub use controller::{ControllerSheet, DestageOrder};
 pub use elevator::{Elevator, ParameterValue, Scheduler};
 pub use engine::SimOptions;
 pub use error::SimError;

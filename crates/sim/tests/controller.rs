@@ -73,6 +73,34 @@ fn a_small_line_of_the_cache_is_as_full_as_a_large_one() {
 }
 
 #[test]
+fn by_age_the_arm_goes_to_and_fro_between_two_streams_and_by_address_it_stays() {
+    // Two streams, far from each other, on one disk behind a cache of 16 MiB.
+    let stream = |name: &str, region: &str| {
+        format!(
+            "[[stream]]\nname = '{name}'\npattern = 'sequential'\ndirect = true\nsize = '64KiB'\ndepth = 8\nregion = '{region}'\n\
+             write_fraction = 1\n"
+        )
+    };
+    let load = format!(
+        "bytes = '256MiB'\nseconds = 'none'\n{}{}",
+        stream("near", "0-10GB"),
+        stream("far", "250GB-260GB")
+    );
+    let load = Workload::parse(&load, "load", "load", &[]).unwrap();
+    let seconds = |order: &str| {
+        let text = format!(
+            "[host]\nkernel = '6.1'\n[queue]\nscheduler = 'none'\n[controller]\nmodel = '9650SE-16ML'\ncache = '16MiB'\n\
+             destage_order = '{order}'\n[[drive]]\nmodel = 'HDS725050KLA360'\nwrite_cache = false\n"
+        );
+        let machine = Machine::parse(&text, "m.toml").unwrap();
+        let figures = simulate(&machine, &load, SimOptions::default()).unwrap();
+        figures.run.elapsed_ns as f64 / 1e9
+    };
+    let (address, age) = (seconds("address"), seconds("age"));
+    assert!(age > 1.5 * address, "{address} and {age} s");
+}
+
+#[test]
 fn reads_of_what_is_in_the_cache_need_no_drive() {
     let machine = machine("", "", 1);
     let load =
@@ -199,6 +227,16 @@ fn mistakes_are_one_line_with_their_place() {
             "[controller]\nmodel = '9211-8i'\nwrite_cache = true\n",
             "m.toml:3:",
             "no cache",
+        ),
+        (
+            "[controller]\nmodel = '9211-8i'\ndestage_order = 'age'\n",
+            "m.toml:3:",
+            "no cache",
+        ),
+        (
+            "[controller]\nmodel = '9650SE-16ML'\ndestage_order = 'ages'\n",
+            "m.toml:3:",
+            "did you mean `age`?",
         ),
         (
             "[controller]\nmodel = '9211-8i'\n[array]\ntype = 'controller'\nlevel = 'raid1'\nmissing = 0\n",

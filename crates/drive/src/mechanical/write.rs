@@ -140,9 +140,9 @@ impl Mechanical {
         start_ns.max(self.bus_free_ns)
     }
 
-    /// The waiting write that continues the last one: with its data there in time the medium takes both as one, without the
-    /// turn that a new command would miss. A drive without a write cache writes at the rate of its medium so, if it has
-    /// commands in its queue.
+    /// The waiting write that continues the last one, if its first block is in the buffer: the medium takes both as one, without
+    /// the turn that a new command would miss. So a drive without a write cache writes at the rate of its medium if commands
+    /// are in its queue (write coalescing with tagged queueing: Conner CFP2105 reference manual, "Write Caching").
     pub(super) fn next_write_in_line(&self, now_ns: u64) -> Option<usize> {
         let (end, end_ns) = self.wrote;
         if end_ns != now_ns || !self.buffer.combine_writes {

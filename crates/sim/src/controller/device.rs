@@ -3,7 +3,7 @@
 //! A command of the host takes the processor, then the link. A write is answered once it is in the cache, or on the
 //! drives if there is no cache; a read goes to the drive with the shorter queue that has a copy, a stream to the disk that
 //! it is on. Each drive gets its commands in the order of their arrival, and sorts those that it has. Cached writes leave
-//! in the order of their addresses (one direction, C-SCAN), stripe by stripe.
+//! stripe by stripe, the oldest first or in the order of their addresses (one direction, C-SCAN).
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -22,6 +22,16 @@ const BLOCK: u64 = 512;
 /// Bytes of a line of the cache of a unit without chunks.
 const DEFAULT_LINE: u64 = 64 << 10;
 
+/// The order in which cached writes leave a controller's cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DestageOrder {
+    /// The oldest first, with the rest of its stripe.
+    Age,
+    /// In the order of their addresses, in one direction (C-SCAN). A stream may keep the arm for as long as it comes, and
+    /// other writes in the cache.
+    Address,
+}
+
 /// Parts and settings of a unit.
 pub(crate) struct ControllerUnit {
     pub(crate) board: Arc<Board>,
@@ -30,6 +40,8 @@ pub(crate) struct ControllerUnit {
     pub(crate) write_back: bool,
     /// The cache keeps its content without power, so flushes need nothing.
     pub(crate) battery: bool,
+    /// The order in which cached writes leave.
+    pub(crate) order: DestageOrder,
     /// The array that the controller makes of its drives; `None` for a drive by itself.
     pub(crate) array: Option<Array>,
     /// The drives, and the first block and blocks used of each.
@@ -140,6 +152,9 @@ pub(crate) struct Controller {
     free_destages: Vec<u32>,
     running_destages: u32,
     dirty: Dirty,
+    order: DestageOrder,
+    /// Lines in the order in which they became dirty; some are no more.
+    aged: VecDeque<u64>,
     /// Lines in use, with those on their way into the cache and out of it.
     used_lines: u64,
     cursor: u64,
@@ -223,6 +238,8 @@ impl Controller {
             free_destages: Vec::new(),
             running_destages: 0,
             dirty: Dirty::default(),
+            order: unit.order,
+            aged: VecDeque::new(),
             used_lines: 0,
             cursor: 0,
             blocked: VecDeque::new(),
@@ -301,10 +318,23 @@ impl Controller {
         }
         // Lines with written blocks are in use already.
         self.used_lines -= self.lines(lbn, end) - self.fresh_lines(lbn, end);
+        if self.order == DestageOrder::Age {
+            self.note_age(lbn, end);
+        }
         self.dirty.add(lbn, end);
         self.complete(now_ns, slot, ServedFrom::WriteCache);
         self.pump(now_ns);
         self.admit(now_ns);
+    }
+
+    /// Notes the lines of `first..end` that become dirty now.
+    fn note_age(&mut self, first: u64, end: u64) {
+        let size = self.line_blocks;
+        for line in first / size..end.div_ceil(size) {
+            if !self.dirty.touches(line * size, (line + 1) * size) {
+                self.aged.push_back(line);
+            }
+        }
     }
 
     /// Lines that `first..end` touches.
@@ -334,9 +364,12 @@ impl Controller {
         }
     }
 
-    fn next_stretch(&self) -> Option<(u64, u64)> {
-        let (first, end) = self.dirty.next(self.cursor)?;
+    fn next_stretch(&mut self) -> Option<(u64, u64)> {
         let stripe = self.stripe_blocks;
+        if self.order == DestageOrder::Age {
+            self.cursor = self.oldest_line()? / stripe * stripe;
+        }
+        let (first, end) = self.dirty.next(self.cursor)?;
         let part = (first, end.min((first / stripe + 1) * stripe));
         if !self.has_parity {
             return Some(part);
@@ -349,6 +382,18 @@ impl Controller {
             || !self.flushes.is_empty()
             || self.used_lines * 2 > self.cache_lines;
         is_urgent.then_some(part)
+    }
+
+    /// First block of the line that has been dirty for longest.
+    fn oldest_line(&mut self) -> Option<u64> {
+        let size = self.line_blocks;
+        while let Some(&line) = self.aged.front() {
+            if self.dirty.touches(line * size, (line + 1) * size) {
+                return Some(line * size);
+            }
+            self.aged.pop_front();
+        }
+        None
     }
 
     /// Writes a stretch of the unit to the drives, after what parity needs has been read.

@@ -10,6 +10,7 @@ mod sheet;
 
 use spindle_drive::{Command, Completion, Device, Drive, SubmitError};
 
+pub use self::device::DestageOrder;
 pub(crate) use self::device::{Controller, ControllerUnit};
 pub use self::sheet::ControllerSheet;
 

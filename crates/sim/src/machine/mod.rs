@@ -16,7 +16,7 @@ use spindle_drive::{DataSheet, Device, Drive, FlashState, Server, ServerParams, 
 use spindle_workload::{Size, Stream, Workload};
 
 use crate::cache::{CacheSetup, PAGE, ReadAheadLimits};
-use crate::controller::{Controller, ControllerSheet, ControllerUnit, Unit};
+use crate::controller::{Controller, ControllerSheet, ControllerUnit, DestageOrder, Unit};
 use crate::elevator::Scheduler;
 use crate::engine::{
     Bitmap, Engine, Fabric, Limits, Method, Queue, Rebuild, Rules, Setup, SimOptions, Target,
@@ -194,6 +194,8 @@ pub struct ControllerSetup {
     pub write_cache: bool,
     /// The cache outlives a loss of power, so a flush of the host needs nothing.
     pub battery: bool,
+    /// The order in which cached writes leave.
+    pub destage_order: DestageOrder,
     /// Adapters, each with as many of the drives; 1 with an array of its own.
     pub count: u32,
     /// The array that it makes of all drives; `None`: each drive is a unit.
@@ -401,6 +403,7 @@ impl Machine {
                 sheet: sheet.clone(),
                 write_back: controller.write_cache,
                 battery: controller.battery,
+                order: controller.destage_order,
                 array,
                 drives,
             })))

@@ -15,7 +15,7 @@ use super::{
     ArraySetup, BLOCK, BitmapSetup, ControllerSetup, DEFAULT_COPY_RATE, DirtyLimits, DriveKind,
     DriveSetup, FileSystem, Files, Host, Machine, QueueSetup, RebuildSetup,
 };
-use crate::controller::ControllerSheet;
+use crate::controller::{ControllerSheet, DestageOrder};
 use crate::elevator::{Parameter, ParameterValue, Scheduler};
 use crate::error::SimError;
 use crate::kernel::Kernel;
@@ -521,19 +521,26 @@ fn read_controller(mut table: Table, changes: &[Change]) -> Result<ControllerSet
         sheet.cache = cache;
     }
     let write_cache = table.take("write_cache");
+    let order = table.take("destage_order");
     let setup = ControllerSetup {
         write_cache: match &write_cache {
             Some(value) => value.flag()?,
             None => sheet.cache > 0,
         },
         battery: table.take_flag("battery")?.unwrap_or(false),
+        destage_order: match &order {
+            Some(value) => value.choice(&[
+                ("address", DestageOrder::Address),
+                ("age", DestageOrder::Age),
+            ])?,
+            None => DestageOrder::Age,
+        },
         count: table.take_integer("count", 1..=64)?.unwrap_or(1) as u32,
         sheet,
         array: None,
     };
-    if let Some(value) = write_cache
-        && setup.write_cache
-        && setup.sheet.cache == 0
+    if setup.sheet.cache == 0
+        && let Some(value) = write_cache.filter(|_| setup.write_cache).or(order)
     {
         return Err(value.error("this controller has no cache; leave the key out"));
     }

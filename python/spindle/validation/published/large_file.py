@@ -16,6 +16,7 @@ from spindle.validation.published.assumed import (
     ASK_PAGE_2004,
     COPY_2004,
     COPY_2011,
+    DESTAGE_ORDER,
     MEMORY_2011,
     READ_PAGE_2004,
     READ_PAGE_2011,
@@ -102,11 +103,12 @@ def of_hardware(row: dict[str, str]) -> Iterator[Prediction]:
         array=array,
         queue=queue,
         controller="9500S-12",
+        destage_order=DESTAGE_ORDER.plain,
         files=_files_of_2004(row["fs"], is_new=row["metric"] == "seq_write"),
     )
     load, value = _load(row["metric"], row["tool"], HOST_2004, FILE_2004, SEEKERS_2004, row["unit"])
     of_files = (READ_PAGE_2004, *WRITTEN_PAGE_2004[row["fs"]]) if row["fs"] != "raw" else (ASK_PAGE_2004,)
-    assumed = (COPY_2004, SEND_PAGE_2004, *of_files)
+    assumed = (COPY_2004, SEND_PAGE_2004, DESTAGE_ORDER, *of_files)
     name = f"{row['tool']} {row['fs']} {row['read_ahead']} trial {row['trial']}"
     yield _prediction(
         "hw_raid_2004.csv", name, row["metric"], row["unit"], row["value"], Run(text, load, assumed), value

@@ -43,10 +43,16 @@ def machine(
     controller: str | None = None,
     controllers: int = 1,
     battery: bool = False,
+    destage_order: str | None = None,
     partition: str | None = None,
     files: dict[str, str | int] | None = None,
 ) -> str:
-    """Return a machine file."""
+    """Return a machine file. `destage_order` is for controllers with a cache."""
+    adapter: dict[str, str | int] = {}
+    if controller is not None:
+        adapter = {"model": controller, "count": controllers, "battery": battery}
+        if destage_order is not None:
+            adapter["destage_order"] = destage_order
     tables: dict[str, dict[str, str | int]] = {
         "[host]": {
             "kernel": host.kernel,
@@ -58,9 +64,7 @@ def machine(
             "cpu_per_request": host.cpu_per_request,
         },
         "[queue]": queue or {},
-        "[controller]": (
-            {"model": controller, "count": controllers, "battery": battery} if controller is not None else {}
-        ),
+        "[controller]": adapter,
         # One drive is no array, whatever its row calls it.
         "[array]": array if array and sum(of.count for of in drives) > 1 else {},
         "[partition]": {"start": partition} if partition is not None else {},

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from spindle.validation.published.assumed import ASSUMED_2008, BATTERY, KERNEL_2008, plain
+from spindle.validation.published.assumed import ASSUMED_2008, BATTERY, DESTAGE_ORDER, KERNEL_2008, plain
 from spindle.validation.published.machines import LAYOUTS, SECTOR_63, Drives, Host, hardware, machine, md
 from spindle.validation.published.prediction import Prediction, Quantity, Run, iops, read_ms, write_ms
 
@@ -52,12 +52,13 @@ def of_threads(row: dict[str, str]) -> Iterator[Prediction]:
         array=array,
         controller=CONTROLLER,
         battery=True,
+        destage_order=DESTAGE_ORDER.plain,
         partition=partition,
         files={"type": FILE_SYSTEM},
     )
     load = randomio(int(row["threads"]), int(row["io_bytes"]), SECONDS, FILE)
     name = f"{row['array']} {row['threads']} threads {row['io_bytes']} B"
-    yield from _figures("randomio_2008.csv", name, row, Run(text, load, (BATTERY,)))
+    yield from _figures("randomio_2008.csv", name, row, Run(text, load, (BATTERY, DESTAGE_ORDER)))
 
 
 def of_setups(row: dict[str, str]) -> Iterator[Prediction]:
@@ -76,12 +77,13 @@ def of_setups(row: dict[str, str]) -> Iterator[Prediction]:
         queue=queue,
         controller=CONTROLLER,
         battery=True,
+        destage_order=DESTAGE_ORDER.plain,
         partition=None if is_raw or "type" not in array else SECTOR_63,
         files=None if is_raw else {"type": FILE_SYSTEM},
     )
     name = " ".join(filter(None, (row["setup"], row["drives"], row["layout"], row["scheduler"], row["note"])))
     load = randomio(48, 65536, 120, "all" if is_raw else FILE, SETUPS_RAMP_S)
-    yield from _figures("randomio_setups_2008.csv", name, row, Run(text, load))
+    yield from _figures("randomio_setups_2008.csv", name, row, Run(text, load, (DESTAGE_ORDER,)))
 
 
 def drives_of(words: str) -> Drives:

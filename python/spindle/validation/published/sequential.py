@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from spindle.validation.published.assumed import ASSUMED_2008, KERNEL_2008, SYNCED, first_sync
+from spindle.validation.published.assumed import ASSUMED_2008, DESTAGE_ORDER, KERNEL_2008, SYNCED, first_sync
 from spindle.validation.published.machines import LAYOUTS, hardware, machine, md
 from spindle.validation.published.md_stream import dd
 from spindle.validation.published.prediction import Prediction, Quantity, Run, megabytes_per_s
 from spindle.validation.published.randomio import CONTROLLER, HOST, drives_of
 
-ASSUMED = (*ASSUMED_2008, KERNEL_2008)
+ASSUMED = (*ASSUMED_2008, KERNEL_2008, DESTAGE_ORDER)
 LENGTH = "4GiB"
 """The write-up has 10000 MiB: 3 % less written to the controller's RAID10, whose cache fills, 0 to 2 % elsewhere."""
 SHORT = "256MiB"
@@ -31,7 +31,15 @@ def predictions(row: dict[str, str]) -> Iterator[Prediction]:
 
     def run(writes: int, length: str, read_ahead: str | None = None) -> Run:
         queue: dict[str, str | int] = {"read_ahead": read_ahead} if read_ahead is not None else {}
-        text = machine(HOST, [drives], array=array, queue=queue, controller=CONTROLLER, battery=True)
+        text = machine(
+            HOST,
+            [drives],
+            array=array,
+            queue=queue,
+            controller=CONTROLLER,
+            battery=True,
+            destage_order=DESTAGE_ORDER.plain,
+        )
         return Run(text, dd(writes, length), assumed)
 
     def prediction(figure: str, published: str, of: Run) -> Prediction:
