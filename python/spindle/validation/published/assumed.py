@@ -78,7 +78,7 @@ WRITE_PAGE_2011 = _text("host of 2011", "write_page", "1.5us", "0.75us", "3us")
 BATTERY = Assumed("9650SE-16ML", "battery", "true", "false", "true")
 """The write cache was on; whether there was a battery is not said. Without one, a barrier empties the cache."""
 DESTAGE_ORDER = Assumed("controllers with a cache", "destage_order", "'age'", "'address'", "'age'")
-"""The order in which cached writes leave is in none of the maker's texts. By age none stays as long as a stream lasts."""
+"""The order in which cached writes leave is in none of the maker's texts. By age none stays for long."""
 MEMORY_2011 = _text("host of 2011", "memory", "4GiB", "4GiB", "32GiB")
 """The text names no memory; the file is larger than any memory of that year."""
 
