@@ -182,6 +182,17 @@ def test_the_goals_count_what_they_name() -> None:
     assert not goals([one(10, 16, Quantity.WRITE_LATENCY)])[0].is_reached
 
 
+@pytest.mark.filterwarnings("error")
+def test_rates_that_are_all_the_same_have_no_order() -> None:
+    def one(published: float, predicted: float) -> FigureComparison:
+        return FigureComparison("t", "row", "figure", "unit", Quantity.RATE, published, predicted)
+
+    same = goals([one(100, 110), one(100, 120), one(100, 130)])
+    assert [goal.what for goal in same] == ["mean absolute error of rates"]
+    _, rank = goals([one(100, 110), one(200, 110), one(300, 110)])
+    assert (rank.value, rank.is_reached) == (0.0, False)
+
+
 def test_a_band_that_goes_to_nothing_is_cut_in_the_chart() -> None:
     compared = FigureComparison("t.csv", "row", "figure", "ms", Quantity.WRITE_LATENCY, 20, 10)
     (chart,) = published_charts([Banded(compared, 1e-12, 40)])

@@ -385,6 +385,25 @@ fn a_writer_that_slept_for_a_request_takes_several() {
 }
 
 #[test]
+fn a_reader_that_waits_for_a_free_request_asks_for_no_more_pages() {
+    // Windows of 8 MiB are more pages than the queue has requests, and the kernel asks for each by itself.
+    for kernel in ["2.6.5", "2.6.24", "2.6.32"] {
+        let of = machine(&format!(
+            "[host]\nkernel = '{kernel}'\nmemory = '512MiB'\nask_page = '3us'\n[queue]\nread_ahead = '8MiB'\nmax_request = '128KiB'\n\
+             [controller]\nmodel = '9500S-12'\n[[drive]]\nmodel = 'WD740GD-00FLA0'\n"
+        ));
+        let figures = run(&of, &load("1MiB", 128, ""));
+        let (reads, bytes, ..) = at_drive(&figures);
+        assert!(
+            bytes / reads > 64 << 10,
+            "{kernel}: {bytes} bytes in {reads} reads"
+        );
+        let rate = bytes as f64 * 1e3 / figures.run.elapsed_ns as f64;
+        assert!(rate > 60.0, "{kernel}: {rate} MB/s");
+    }
+}
+
+#[test]
 fn a_page_costs_its_reader_and_its_writer_time() {
     // A device is read page by page until 3.17: 20 us to ask for each, and 41 us to copy it at 100 MB/s.
     let rate = |kernel: &str, write: u8, keys: &str| {

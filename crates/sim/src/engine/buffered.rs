@@ -104,7 +104,7 @@ impl Engine {
         let reader = (worker, request.file);
         let (first, end) = pages_of(request.offset, u64::from(request.len));
         let (file_first, file_end) = self.file_pages(worker, request.file);
-        if self.read_windows(slot, Vec::new(), file_end, true)? {
+        if self.stalls(slot) || self.read_windows(slot, Vec::new(), file_end, true)? {
             return Ok(());
         }
         loop {

@@ -152,7 +152,7 @@ def goals(compared: Sequence[FigureComparison]) -> list[Goal]:
         if rates:
             mean = sum(abs(of.error) for of in rates) / len(rates)
             found.append(Goal(name, "mean absolute error of rates", mean, RATE_GOAL, mean <= RATE_GOAL))
-        if len(rates) > 2:
+        if len(rates) > 2 and len({of.published for of in rates}) > 1:
             rank = _rank_correlation(rates)
             found.append(Goal(name, "rank correlation of rates", rank, RANK_GOAL, rank >= RANK_GOAL))
         for quantity, within in LATENCY_WITHIN.items():
@@ -167,7 +167,9 @@ def goals(compared: Sequence[FigureComparison]) -> list[Goal]:
 
 
 def _rank_correlation(rates: Sequence[FigureComparison]) -> float:
-    """Spearman's, of all rates of a table in units of the mean of their kind."""
+    """Spearman's, of all rates of a table; 0 if all are predicted to be the same."""
     from scipy.stats import spearmanr
 
+    if len({of.predicted for of in rates}) == 1:
+        return 0.0
     return float(spearmanr([of.published for of in rates], [of.predicted for of in rates]).statistic)
