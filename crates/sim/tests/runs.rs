@@ -221,6 +221,46 @@ fn priorities_separate_streams_under_cfq_and_mq_deadline() {
 }
 
 #[test]
+fn cfq_since_2_6_33_serves_threads_that_seek_together() {
+    let iops = |kernel: &str, scheduler: &str| {
+        let machine = machine(&format!(
+            "[host]\nkernel = '{kernel}'\n[queue]\nscheduler = '{scheduler}'\n[[drive]]\nmodel = 'WD3200AAKS'"
+        ));
+        let load =
+            "seconds = 30\n[[stream]]\nname = 's'\npattern = 'uniform'\nsize = '4KiB'\nworkers = 8";
+        read(&run(&machine, load)).iops
+    };
+    let sorted = iops("3.10", "deadline");
+    for kernel in ["2.6.33", "3.10", "4.4"] {
+        let together = iops(kernel, "cfq");
+        assert!(together > 0.9 * sorted, "{kernel}: {together} of {sorted}");
+    }
+    // 2.6.32 waits for each of them, so the drive has one request at a time.
+    let alone = iops("2.6.32", "cfq");
+    assert!(alone < 0.7 * sorted, "{alone} of {sorted}");
+}
+
+#[test]
+fn cfq_since_2_6_33_starves_no_tree() {
+    let load = "seconds = 30\nramp = '3s'\n[[stream]]\nname = 'random'\npattern = 'uniform'\nsize = '4KiB'\nworkers = 4\n\
+                [[stream]]\nname = 'stream'\npattern = 'sequential'\nsize = '128KiB'\nregion = '0-20GB'\n\
+                [[stream]]\nname = 'pages'\npattern = 'sequential'\nsize = '1MiB'\nwrite_fraction = 1\ndirect = false\nregion = '100GB-120GB'\n";
+    for kernel in ["2.6.33", "3.10"] {
+        let machine = machine(&format!(
+            "[host]\nkernel = '{kernel}'\nmemory = '256MiB'\n[queue]\nscheduler = 'cfq'\n[[drive]]\nmodel = 'WD3200AAKS'"
+        ));
+        let figures = run(&machine, load);
+        for stream in &figures.run.streams {
+            let requests: u64 = ops(stream).map(|op| op.requests).sum();
+            // In 30 s: random reads and parts of the stream by the dozen a second, and some pages each second.
+            assert!(requests > 15, "{kernel} {}: {requests}", stream.name);
+        }
+        let reads = ops(&figures.run.streams[1]).map(|op| op.latency.max_ns);
+        assert!(reads.max().unwrap() < 2_500_000_000);
+    }
+}
+
+#[test]
 fn nr_requests_makes_submitters_wait_and_deep_queues_sort_better() {
     let iops = |requests: u32| {
         let machine = machine(&format!(

@@ -89,6 +89,8 @@ pub(crate) struct Work {
     next: u32,
     /// It is in the batch of another row (`batch_head`).
     is_member: bool,
+    /// It is written with the row before it, which ends it, too (before 4.1).
+    goes_along: bool,
     /// The next row of a batch of full stripes, which are written together.
     batched: u32,
     /// Another write that became a part of this one.
@@ -727,6 +729,7 @@ impl Stripes {
         let Work {
             stage,
             is_member,
+            goes_along,
             batched,
             ..
         } = *self.work.get(first);
@@ -736,7 +739,7 @@ impl Stripes {
             }
             return;
         }
-        let held = match is_member || batched != NONE {
+        let held = match is_member || goes_along || batched != NONE {
             true => id,
             false => first,
         };
@@ -824,6 +827,7 @@ impl Stripes {
             head,
             next: NONE,
             is_member: false,
+            goes_along: false,
             batched: NONE,
             joined: NONE,
             bits: 0,
@@ -1398,7 +1402,7 @@ impl Stripes {
             self.compute(next);
             self.reading -= u32::from(work.may_read);
             let of = self.work.get_mut(next);
-            (of.stage, of.may_read) = (Step::Writing, false);
+            (of.stage, of.may_read, of.goes_along) = (Step::Writing, false, true);
             self.work.get_mut(at).batched = next;
             (at, last) = (next, work);
             len += STRIPE_BLOCK;

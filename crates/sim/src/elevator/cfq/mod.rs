@@ -1,11 +1,12 @@
 //! `cfq`: a queue for each thread, served in slices of time; synchronous queues are waited for.
 //!
-//! [`tree`] has the rules since 2.6.22, [`lists`] those before. Both keep their requests in [`sets`]. Times are jiffies, as in
+//! [`tree`] has the rules since 2.6.22, [`workloads`] what is different since 2.6.33, and [`lists`] the rules before. They keep their requests in [`sets`]. Times are jiffies, as in
 //! `block/cfq-iosched.c`.
 
 mod lists;
 mod sets;
 mod tree;
+mod workloads;
 
 use serde::Serialize;
 
@@ -48,7 +49,7 @@ impl Settings {
     #[must_use]
     pub fn of(kernel: Kernel) -> Settings {
         Settings {
-            quantum: 4,
+            quantum: if kernel < WORKLOADS { 4 } else { 8 },
             // Indexed by rq_is_sync: { HZ / 4, HZ / 8 }.
             fifo_expire_sync_ns: 125 * JIFFY_NS,
             fifo_expire_async_ns: 250 * JIFFY_NS,
@@ -66,6 +67,11 @@ impl Settings {
     /// The queues are in lists ([`lists`]); since 2.6.22 they are in a tree ("cfq-iosched: use a rbtree for the service list").
     fn has_lists(&self) -> bool {
         self.kernel < Kernel::new(2, 6, 22)
+    }
+
+    /// Threads that seek share a tree of their own ([`workloads`]).
+    fn has_workloads(&self) -> bool {
+        self.kernel >= WORKLOADS
     }
 
     fn slices(&self) -> Slices {
@@ -154,6 +160,8 @@ impl Settings {
     }
 }
 
+/// "cfq-iosched: fairness for sync no-idle queues".
+const WORKLOADS: Kernel = Kernel::new(2, 6, 33);
 /// `CFQ_IDLE_GRACE`.
 const IDLE_GRACE: i64 = 100;
 /// `CFQ_MIN_TT`: wait for a thread that seeks, and longest think time of one that is still waited for.
@@ -206,16 +214,19 @@ struct Thread {
 }
 
 impl Thread {
-    /// Adds the threads up to this one.
-    fn make_room(threads: &mut Vec<Thread>, context: u32, now: i64) {
-        let fresh = Thread {
+    fn new(now: i64) -> Thread {
+        Thread {
             last_end: now,
             samples: 0,
             total: 0,
             mean: 0,
-        };
+        }
+    }
+
+    /// Adds the threads up to this one.
+    fn make_room(threads: &mut Vec<Thread>, context: u32, now: i64) {
         if threads.len() <= context as usize {
-            threads.resize(context as usize + 1, fresh);
+            threads.resize(context as usize + 1, Thread::new(now));
         }
     }
 

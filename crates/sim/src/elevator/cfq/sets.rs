@@ -14,6 +14,8 @@ pub(super) struct Set {
     pub(super) sync: bool,
     pub(super) class: PriorityClass,
     pub(super) level: u8,
+    /// Requests in it.
+    pub(super) len: u32,
     sorted: Sorted,
     fifo: Fifo,
     next: Option<Id>,
@@ -26,6 +28,7 @@ impl Set {
             sync: request.sync,
             class: request.class,
             level: if is_idle { 7 } else { request.level.min(7) },
+            len: 0,
             sorted: Sorted::default(),
             fifo: Fifo::default(),
             next: None,
@@ -127,6 +130,7 @@ impl Sets {
         self.nodes
             .insert(&mut of.sorted, id, requests[id as usize].lbn);
         self.links.push_back(&mut of.fifo, id, expires_ns);
+        of.len += 1;
         self.waiting += 1;
         of.next = self
             .one_way
@@ -137,6 +141,11 @@ impl Sets {
     pub(super) fn oldest(&self, set: usize, is_overdue: impl Fn(u64) -> bool) -> Option<Id> {
         let first = self.sets[set].fifo.first();
         first.filter(|&id| is_overdue(self.links.expires_ns(id)))
+    }
+
+    /// Time by which a request should have gone to the device, also once it has.
+    pub(super) fn expires_ns(&self, id: Id) -> u64 {
+        self.links.expires_ns(id)
     }
 
     /// The one that is near.
@@ -159,6 +168,7 @@ impl Sets {
         let of = &mut self.sets[set];
         self.links.remove(&mut of.fifo, id);
         self.nodes.remove(&mut of.sorted, id);
+        of.len -= 1;
         self.waiting -= 1;
     }
 

@@ -3,44 +3,47 @@
 //! Linux 2.6.24, 2.6.29 and 2.6.32 `block/cfq-iosched.c`: `cfq_select_queue`, `cfq_may_dispatch`,
 //! `cfq_dispatch_requests`, `cfq_service_tree_add`, `cfq_arm_slice_timer`, `cfq_should_preempt`,
 //! `cfq_update_idle_window`, `cfq_completed_request`. What 2.6.32 has and 2.6.29 has not is taken to have come in 2.6.30;
-//! 2.6.22 and 2.6.23 have the rules of 2.6.24. Left out: merging the queues of threads that work close together
+//! 2.6.22 and 2.6.23 have the rules of 2.6.24. [`workloads`](super::workloads) has those of later kernels. Left out: merging the queues of threads that work close together
 //! (`cfq_close_cooperator`), metadata requests and priority boosts.
 
 use super::super::Elevator;
 use super::sets::Sets;
+use super::workloads::Workload;
 use super::{
     IDLE_GRACE, MIN_THINK, PAGE_BLOCKS, SEEK_THRESHOLD, Seeks, Settings, Slices, TAGS_MIN, Thread,
     earlier, is_valid, jiffies,
 };
 use crate::request::{BlockRequest, Id};
 
-const ASYNC: usize = 0;
-const SYNC: usize = 1;
+pub(super) const ASYNC: usize = 0;
+pub(super) const SYNC: usize = 1;
 /// `CFQ_IDLE_DELAY`.
 const IDLE_DELAY: i64 = 200;
 const HZ: i64 = 1000;
 
 pub(super) struct Cfq {
-    settings: Settings,
-    slices: Slices,
-    flash: bool,
-    sets: Sets,
+    pub(super) settings: Settings,
+    pub(super) slices: Slices,
+    pub(super) flash: bool,
+    pub(super) sets: Sets,
     /// By number of the set.
-    queues: Vec<Queue>,
-    threads: Vec<Thread>,
+    pub(super) queues: Vec<Queue>,
+    pub(super) threads: Vec<Thread>,
     /// Queues with requests, in the order of service.
-    service: Vec<usize>,
-    active: Option<usize>,
-    active_thread: Option<u32>,
-    in_driver: [u32; 2],
-    sync_flight: u32,
-    tags: bool,
+    pub(super) service: Vec<usize>,
+    pub(super) active: Option<usize>,
+    pub(super) active_thread: Option<u32>,
+    pub(super) workload: Workload,
+    pub(super) in_driver: [u32; 2],
+    pub(super) sync_flight: u32,
+    pub(super) tags: bool,
     tags_samples: u32,
     in_driver_peak: u32,
-    last_sync_end: i64,
+    /// End of the last synchronous request; with workloads, of the last that came late.
+    pub(super) last_sync_end: i64,
     /// End of the last request of a queue that is not idle.
     last_end: i64,
-    timer: Option<i64>,
+    pub(super) timer: Option<i64>,
     class_timer: Option<i64>,
     starts: bool,
     /// A queue from which so many more requests go without another look.
@@ -48,23 +51,29 @@ pub(super) struct Cfq {
 }
 
 /// `struct cfq_queue`, but for its requests.
-struct Queue {
-    on_rr: bool,
+pub(super) struct Queue {
+    pub(super) on_rr: bool,
     key: i64,
-    slice_end: i64,
+    /// Begin of the slice, and its end.
+    pub(super) slice_start: i64,
+    pub(super) slice_end: i64,
     slice_resid: i64,
     slice_dispatch: u32,
-    dispatched: u32,
-    slice_new: bool,
-    wait_request: bool,
-    must_dispatch: bool,
+    pub(super) dispatched: u32,
+    pub(super) slice_new: bool,
+    pub(super) wait_request: bool,
+    pub(super) must_dispatch: bool,
     fifo_expire: bool,
-    idle_window: bool,
-    seeks: Seeks,
+    pub(super) idle_window: bool,
+    pub(super) seeks: Seeks,
+    /// A bit for each of its last requests: it was far from the one before.
+    pub(super) seek_history: u32,
+    /// It has had several requests at a time.
+    pub(super) deep: bool,
 }
 
 impl Queue {
-    fn slice_used(&self, now: i64) -> bool {
+    pub(super) fn slice_used(&self, now: i64) -> bool {
         !self.slice_new && now >= self.slice_end
     }
 }
@@ -81,12 +90,13 @@ impl Cfq {
             service: Vec::new(),
             active: None,
             active_thread: None,
+            workload: Workload::default(),
             in_driver: [0; 2],
             sync_flight: 0,
             tags: !settings.finds_tags_once() || depth >= TAGS_MIN,
             tags_samples: 0,
             in_driver_peak: 0,
-            last_sync_end: 0,
+            last_sync_end: if settings.has_workloads() { -HZ } else { 0 },
             last_end: -IDLE_GRACE,
             timer: None,
             class_timer: None,
@@ -103,6 +113,7 @@ impl Cfq {
             self.queues.push(Queue {
                 on_rr: false,
                 key: 0,
+                slice_start: 0,
                 slice_end: 0,
                 slice_resid: 0,
                 slice_dispatch: 0,
@@ -113,6 +124,8 @@ impl Cfq {
                 fifo_expire: false,
                 idle_window: request.sync && !self.sets.of(queue).is_idle(),
                 seeks: Seeks::default(),
+                seek_history: 0,
+                deep: false,
             });
             // Room for all at once: nothing is allocated later.
             self.service.reserve(self.queues.len());
@@ -138,10 +151,11 @@ impl Cfq {
         } else if front && self.settings.adds_what_was_left() {
             0
         } else if front {
-            self.service
-                .first()
-                .map_or(now, |&first| self.queues[first].key)
-                - HZ
+            let first = match self.settings.has_workloads() {
+                true => self.first_of_tree(queue),
+                false => self.service.first().copied(),
+            };
+            first.map_or(now, |first| self.queues[first].key) - HZ
         } else {
             // busy_queues counts this one, which is on the list already when it is sorted anew.
             let busy = busy.max(self.service.len() as i64 + 1);
@@ -168,7 +182,7 @@ impl Cfq {
     }
 
     /// `__cfq_slice_expired`.
-    fn expire(&mut self, now: i64, timed_out: bool) {
+    pub(super) fn expire(&mut self, now: i64, timed_out: bool) {
         let Some(active) = self.active.take() else {
             return;
         };
@@ -179,7 +193,10 @@ impl Cfq {
         of.wait_request = false;
         if timed_out && !of.slice_new {
             of.slice_resid = of.slice_end - now;
+        } else if timed_out && self.settings.has_workloads() {
+            self.queues[active].slice_resid = self.slice_of(active);
         }
+        let of = &self.queues[active];
         if of.on_rr {
             self.add_to_service(now, active, false);
         }
@@ -187,8 +204,11 @@ impl Cfq {
     }
 
     /// `cfq_set_active_queue`.
-    fn activate_first(&mut self, now: i64) -> Option<usize> {
-        self.active = self.service.first().copied();
+    pub(super) fn activate_first(&mut self, now: i64) -> Option<usize> {
+        self.active = match self.settings.has_workloads() {
+            true => self.first_of_workload(now),
+            false => self.service.first().copied(),
+        };
         let is_idle = self
             .active
             .is_some_and(|first| self.sets.of(first).is_idle());
@@ -213,6 +233,9 @@ impl Cfq {
 
     /// `cfq_select_queue`.
     fn select(&mut self, now: i64) -> Option<usize> {
+        if self.settings.has_workloads() {
+            return self.select_of_workload(now);
+        }
         if let Some(active) = self.active {
             let of = &self.queues[active];
             let must = of.must_dispatch && self.settings.weighs_think_times();
@@ -237,7 +260,11 @@ impl Cfq {
             return Some((queue, left - 1));
         }
         let queue = self.select(now)?;
-        if !self.may_dispatch(now, queue) {
+        let may_dispatch = match self.settings.has_workloads() {
+            true => self.workload_dispatches(now, queue),
+            false => self.may_dispatch(now, queue),
+        };
+        if !may_dispatch {
             return None;
         }
         if !self.settings.sends_together() {
@@ -297,6 +324,9 @@ impl Cfq {
         let thread = &mut self.threads[request.context as usize];
         thread.thought(now, self.slices.idle);
         let (think_samples, think_mean) = (thread.samples as u64, thread.mean);
+        if self.settings.has_workloads() {
+            return self.learn_workload(now, queue, request, (think_samples, think_mean));
+        }
 
         let of = &mut self.queues[queue];
         of.seeks.moved(request, !self.settings.first_is_no_seek());
@@ -324,6 +354,9 @@ impl Cfq {
         let Some(active) = self.active else {
             return false;
         };
+        if self.settings.has_workloads() {
+            return self.workload_preempts(now, active, queue, request);
+        }
         let of = &self.queues[active];
         let (served, new) = (self.sets.of(active), self.sets.of(queue));
         if of.slice_used(now) {
@@ -357,11 +390,17 @@ impl Cfq {
         if self.flash && self.tags {
             return;
         }
-        let waits = self.in_driver() == 0 || self.settings.idles_beside_requests();
-        let of = &mut self.queues[queue];
-        if self.slices.idle == 0 || !of.idle_window || !waits {
+        let waits = match self.settings.has_workloads() {
+            true => self.queues[queue].dispatched == 0 && self.should_idle(queue),
+            false => {
+                let beside = self.settings.idles_beside_requests();
+                self.queues[queue].idle_window && (self.in_driver() == 0 || beside)
+            }
+        };
+        if self.slices.idle == 0 || !waits {
             return;
         }
+        let of = &mut self.queues[queue];
         let Some(thread) = self.active_thread else {
             return;
         };
@@ -372,7 +411,8 @@ impl Cfq {
         }
         of.wait_request = true;
         let mut idle = self.slices.idle;
-        if is_valid(of.seeks.samples) && of.seeks.is_seeky() {
+        let is_seeky = is_valid(of.seeks.samples) && of.seeks.is_seeky();
+        if is_seeky && !self.settings.has_workloads() {
             idle = idle.min(MIN_THINK);
         }
         self.timer = Some(now + idle);
@@ -488,13 +528,20 @@ impl Elevator for Cfq {
         }
         if request.sync {
             self.threads[request.context as usize].last_end = now;
-            self.last_sync_end = now;
+            if !self.settings.has_workloads() {
+                self.last_sync_end = now;
+            } else {
+                self.workload_completed(now_ns, queue, id);
+            }
         }
         if self.active == Some(queue) {
             let of = &mut self.queues[queue];
             if std::mem::take(&mut of.slice_new) {
-                of.slice_end = now + self.slices.at(set.sync, set.level);
+                let slice = self.slice_of(queue);
+                let of = &mut self.queues[queue];
+                (of.slice_start, of.slice_end) = (now, now + slice);
             }
+            let (of, set) = (&self.queues[queue], self.sets.of(queue));
             if of.slice_used(now) || set.is_idle() {
                 self.expire(now, true);
             } else if set.is_empty() && request.sync {
