@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -19,6 +20,8 @@ HALF_WD = Drives("WD10EACS", 4, queue_depth=31, region="0-500GB")
 """As the arrays of ten drives used them."""
 CONTROLLER = "9650SE-16ML"
 """The drives of md's arrays are single units of it."""
+controlled = partial(machine, HOST, controller=CONTROLLER, battery=True, destage_order=DESTAGE_ORDER.plain)
+"""A machine file of this host and controller."""
 SECONDS = 180
 """Three times as long as the measured runs: means of rare long waits differ less from run to run."""
 RAMP_S = 60
@@ -46,13 +49,9 @@ def of_threads(row: dict[str, str]) -> Iterator[Prediction]:
     array = md(level, layout, 64) if found[1] == "md" else hardware(level, 64)
     # mkfs.xfs aligns a file to the chunks of md's array; of a controller's unit it sees a partition, and no geometry.
     partition = None if found[1] == "md" else SECTOR_63
-    text = machine(
-        HOST,
+    text = controlled(
         [HITACHI, HALF_WD],
         array=array,
-        controller=CONTROLLER,
-        battery=True,
-        destage_order=DESTAGE_ORDER.plain,
         partition=partition,
         files={"type": FILE_SYSTEM},
     )
@@ -70,14 +69,10 @@ def of_setups(row: dict[str, str]) -> Iterator[Prediction]:
     if found := re.search(r"nr_requests=(\d+)", row["note"]):
         queue["nr_requests"] = int(found[1])
     array, is_raw = _array(row), row["target"] in ("", "raw")
-    text = machine(
-        HOST,
+    text = controlled(
         [drives],
         array=array,
         queue=queue,
-        controller=CONTROLLER,
-        battery=True,
-        destage_order=DESTAGE_ORDER.plain,
         partition=None if is_raw or "type" not in array else SECTOR_63,
         files=None if is_raw else {"type": FILE_SYSTEM},
     )

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 
 from spindle.validation.published.assumed import ASSUMED_2008, DESTAGE_ORDER, KERNEL_2008, SYNCED, first_sync
-from spindle.validation.published.machines import LAYOUTS, hardware, machine, md
+from spindle.validation.published.machines import LAYOUTS, hardware, md
 from spindle.validation.published.md_stream import dd
 from spindle.validation.published.prediction import Prediction, Quantity, Run, megabytes_per_s
-from spindle.validation.published.randomio import CONTROLLER, HOST, drives_of
+from spindle.validation.published.randomio import controlled, drives_of
 
 ASSUMED = (*ASSUMED_2008, KERNEL_2008, DESTAGE_ORDER)
 LENGTH = "4GiB"
@@ -31,15 +31,7 @@ def predictions(row: dict[str, str]) -> Iterator[Prediction]:
 
     def run(writes: int, length: str, read_ahead: str | None = None) -> Run:
         queue: dict[str, str | int] = {"read_ahead": read_ahead} if read_ahead is not None else {}
-        text = machine(
-            HOST,
-            [drives],
-            array=array,
-            queue=queue,
-            controller=CONTROLLER,
-            battery=True,
-            destage_order=DESTAGE_ORDER.plain,
-        )
+        text = controlled([drives], array=array, queue=queue)
         return Run(text, dd(writes, length), assumed)
 
     def prediction(figure: str, published: str, of: Run) -> Prediction:

@@ -1,7 +1,7 @@
 //! `cfq`: a queue for each thread, served in slices of time; synchronous queues are waited for.
 //!
-//! [`tree`] has the rules since 2.6.22, [`workloads`] what is different since 2.6.33, and [`lists`] the rules before. They keep their requests in [`sets`]. Times are jiffies, as in
-//! `block/cfq-iosched.c`.
+//! [`tree`] has the rules since 2.6.22, [`workloads`] what is different since 2.6.33, and [`lists`] the rules before.
+//! They keep their requests in [`sets`]. Times are jiffies, as in `block/cfq-iosched.c`.
 
 mod lists;
 mod sets;

@@ -3,8 +3,8 @@
 //! Linux 2.6.24, 2.6.29 and 2.6.32 `block/cfq-iosched.c`: `cfq_select_queue`, `cfq_may_dispatch`,
 //! `cfq_dispatch_requests`, `cfq_service_tree_add`, `cfq_arm_slice_timer`, `cfq_should_preempt`,
 //! `cfq_update_idle_window`, `cfq_completed_request`. What 2.6.32 has and 2.6.29 has not is taken to have come in 2.6.30;
-//! 2.6.22 and 2.6.23 have the rules of 2.6.24. [`workloads`](super::workloads) has those of later kernels. Left out: merging the queues of threads that work close together
-//! (`cfq_close_cooperator`), metadata requests and priority boosts.
+//! 2.6.22 and 2.6.23 have the rules of 2.6.24. [`workloads`](super::workloads) has those of later kernels. Left out: merging
+//! the queues of threads that work close together (`cfq_close_cooperator`), metadata requests and priority boosts.
 
 use super::super::Elevator;
 use super::sets::Sets;
@@ -28,14 +28,14 @@ pub(super) struct Cfq {
     pub(super) sets: Sets,
     /// By number of the set.
     pub(super) queues: Vec<Queue>,
-    pub(super) threads: Vec<Thread>,
+    threads: Vec<Thread>,
     /// Queues with requests, in the order of service.
     pub(super) service: Vec<usize>,
     pub(super) active: Option<usize>,
     pub(super) active_thread: Option<u32>,
     pub(super) workload: Workload,
     pub(super) in_driver: [u32; 2],
-    pub(super) sync_flight: u32,
+    sync_flight: u32,
     pub(super) tags: bool,
     tags_samples: u32,
     in_driver_peak: u32,
@@ -301,14 +301,19 @@ impl Cfq {
             }
             most *= 4;
         }
-        if !set.sync && self.settings.low_latency {
-            let mut depth = ((now - self.last_sync_end) / self.slices.synchronous.max(1)) as u32;
-            if depth == 0 && of.dispatched == 0 {
-                depth = 1;
-            }
-            most = most.min(depth);
+        of.dispatched < most.min(self.most_after_sync(now, queue))
+    }
+
+    /// Requests that an asynchronous queue may have at the drive so long after a synchronous one.
+    pub(super) fn most_after_sync(&self, now: i64, queue: usize) -> u32 {
+        if self.sets.of(queue).sync || !self.settings.low_latency {
+            return u32::MAX;
         }
-        of.dispatched < most
+        let depth = ((now - self.last_sync_end) / self.slices.synchronous.max(1)) as u32;
+        match self.queues[queue].dispatched {
+            0 => depth.max(1),
+            _ => depth,
+        }
     }
 
     /// A request has left the queue.

@@ -38,7 +38,7 @@ pub(super) struct Workload {
     kind: Kind,
     class: u8,
     ends: i64,
-    /// How long the threads of the two synchronous trees of best effort think.
+    /// How long the threads of the two kinds of synchronous trees think, of all classes.
     thinking: [Option<Thread>; 2],
 }
 
@@ -73,7 +73,10 @@ impl Cfq {
 
     /// The first queue of a tree, that of `queue`.
     pub(super) fn first_of_tree(&self, queue: usize) -> Option<usize> {
-        let (class, kind) = (self.class(queue), self.kind(queue));
+        self.first_of(self.class(queue), self.kind(queue))
+    }
+
+    fn first_of(&self, class: u8, kind: Kind) -> Option<usize> {
         let mut queues = self.service.iter().copied();
         queues.find(|&of| self.class(of) == class && self.kind(of) == kind)
     }
@@ -144,10 +147,6 @@ impl Cfq {
     pub(super) fn first_of_workload(&mut self, now: i64) -> Option<usize> {
         let first = *self.service.first()?;
         let class = self.class(first);
-        let of_kind = |kind: Kind| {
-            let mut queues = self.service.iter().copied();
-            queues.find(|&queue| self.class(queue) == class && self.kind(queue) == kind)
-        };
         let Workload {
             kind,
             class: served,
@@ -156,7 +155,7 @@ impl Cfq {
         } = self.workload;
         if served == class
             && now <= ends
-            && let Some(next) = of_kind(kind)
+            && let Some(next) = self.first_of(class, kind)
         {
             return Some(next);
         }
@@ -208,14 +207,7 @@ impl Cfq {
                 quantum
             };
         }
-        if !set.sync && self.settings.low_latency {
-            let mut depth = ((now - self.last_sync_end) / self.slices.synchronous.max(1)) as u32;
-            if depth == 0 && of.dispatched == 0 {
-                depth = 1;
-            }
-            most = most.min(depth);
-        }
-        of.dispatched < most
+        of.dispatched < most.min(self.most_after_sync(now, queue))
     }
 
     /// `cfq_update_io_seektime`, `cfq_update_idle_window`. `think`: samples, and their mean.
