@@ -55,6 +55,11 @@ def megabytes_per_s(run: SimulatedRun) -> float:
     return _bytes(run) / run.run.elapsed_ns * 1e3
 
 
+def sdd_megabytes_per_s(run: SimulatedRun) -> float:
+    """The same in thousands of the kBytes of sdd, which have 1024 bytes (`prstats` in sdd/sdd.c of the schilytools)."""
+    return kibibytes_per_s(run) / 1000
+
+
 def kibibytes_per_s(run: SimulatedRun) -> float:
     """The same in KiB a second."""
     return _bytes(run) / 1024 / run.run.elapsed_ns * 1e9
