@@ -9,9 +9,10 @@ import pytest
 
 from spindle import _core
 from spindle.report.charts.published import published_charts
+from spindle.run.simulate import read_figures
 from spindle.validation.published import large_file, randomio, sequential
 from spindle.validation.published.compare import FigureComparison, TablesError, goals, report
-from spindle.validation.published.prediction import Quantity
+from spindle.validation.published.prediction import Quantity, sdd_megabytes_per_s
 from spindle.validation.published.sensitivity import Banded
 from spindle.validation.published.sensitivity import report as sensitivity
 from tests.program import spindle
@@ -153,6 +154,27 @@ def test_streams_of_one_drive_have_no_array() -> None:
     assert "model = 'WD10EACS'\ncount = 1" in text
 
 
+def test_sdd_counts_kbytes_of_1024_bytes() -> None:
+    """Its README: 33790 KiB in 10.601 s are 3187 kBytes/sec."""
+    machine = "[host]\nkernel = '6.1'\n[[drive]]\nservice = '4ms'\ncapacity = '1GiB'\n"
+    load = "pattern = 'sequential'\nsize = '16KiB'\nseconds = 'none'\nrequests = 100\n"
+    simulation = _core.Simulation(_core.Machine.parse(machine, "m", []), _core.Workload.parse(load, "w", "w"))
+    # 16 KiB in 4 ms are 4000 KiB/s.
+    assert sdd_megabytes_per_s(read_figures(simulation.figures())) == pytest.approx(4.0, rel=0.01)
+
+
+def test_a_controllers_array_is_written_as_long_as_it_was() -> None:
+    """Its cache takes a part of a shorter stream."""
+
+    def written(setup: str) -> str:
+        row = {"setup": setup, "drives": "6xHitachi", "read_mb_s": "", "write_mb_s": "188", "note": ""}
+        [prediction] = sequential.predictions(row)
+        return prediction.runs[0].workload
+
+    assert "bytes = '10000MiB'" in written("raid10_3w")
+    assert "bytes = '4GiB'" in written("raid10_md_f2")
+
+
 def test_a_file_system_that_no_rule_knows_is_named(tmp_path: Path) -> None:
     head = "raid,test,tool,fs,read_ahead,trial,metric,value,unit,cpu_pct\n"
     (tmp_path / "hw_raid_2004.csv").write_text(head + "raid0,1,bonnie++,jfs,tuned,1,seeks,200,1/s,0\n")
@@ -268,7 +290,7 @@ def test_a_raid5_whose_last_member_is_still_rebuilt_is_read_more_slowly(tmp_path
 
 
 def test_a_raid5_of_drives_without_a_read_cache_loses_turns(tmp_path: Path) -> None:
-    """Each member is read with a gap where its parity is; the media alone would give 320 MB/s."""
+    """Each member is read with a gap where its parity is; the media alone would give 312 MB/s."""
     (tmp_path / "sequential_2008.csv").write_text("setup,drives,read_mb_s,write_mb_s,note\nraid5_md,6xHitachi,84,,\n")
     [read] = report(tmp_path).compared
     assert 60 < read.predicted < 160
