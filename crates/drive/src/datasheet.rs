@@ -101,7 +101,8 @@ pub struct DiskSheet {
     pub cache: u64,
     /// Segments of the buffer.
     pub segments: u32,
-    /// Reads find what was read before or ahead of them; if not, only a read that continues the one before it does.
+    /// Reads find what was read before or ahead of them; if not, only a read that continues the one before it does, or skips
+    /// little.
     pub read_cache: bool,
     /// Writes the write cache holds.
     pub cached_writes: u32,
@@ -197,6 +198,9 @@ const MOST_AHEAD_OF_CACHED: u32 = 4;
 /// Blocks ahead of read-ahead within which a read waits for it rather than seeks. Assumed; US patent 5 890 212 (Western Digital) has
 /// such reads ("skip ahead sequential access").
 const FORWARD_GAP: u32 = 256;
+/// The same without a read cache. Assumed; 8 to 120 blocks are plausible, and make no difference to the arrays of the tables: near
+/// copies of md leave out a page of 4 KiB, at which a Deskstar lost nothing, and RAID5 a chunk of 64 KiB, at which it lost a turn.
+const SKIP: u32 = 32;
 
 impl DataSheet {
     /// Reads a sheet; `source` names the file in messages.
@@ -730,14 +734,17 @@ impl DiskSheet {
                 read_ahead_on_hit: true,
                 keep_passing: self.read_cache,
                 drop_requested: !self.read_cache,
-                hits_inside: self.read_cache,
+                hits_within: match self.read_cache {
+                    true => u64::MAX,
+                    false => u64::from(SKIP),
+                },
                 read_on_arrival: true,
                 write_on_arrival: true,
                 write_back,
                 combine_writes: true,
                 hits_on_written: true,
                 almost_hits: true,
-                forward_gap: if self.read_cache { FORWARD_GAP } else { 0 },
+                forward_gap: if self.read_cache { FORWARD_GAP } else { SKIP },
                 hits_beside: true,
                 leave_early: true,
                 ..Buffer::default()

@@ -504,7 +504,7 @@ fn buffer(cache: &Block<'_>) -> Result<Buffer, String> {
         // DiskSim 4.0 computes it so (`disk_buffer_get_max_readahead`), although its manual describes the name differently.
         keep_requested: over > 0.0,
         drop_requested: over < 0.0,
-        hits_inside: true,
+        hits_within: u64::MAX,
         read_ahead_on_hit: cache.flag_or("Read-ahead on idle hit", false)?,
         keep_passing: cache.flag_or("Read any free blocks", false)?,
         read_on_arrival: cache.count_or("Immediate buffer read", 0)? != 0,

@@ -145,9 +145,9 @@ pub struct Buffer {
     pub keep_requested: bool,
     /// Requested data are dropped once sent.
     pub drop_requested: bool,
-    /// A read finds what it asks for wherever that is in a segment; if not, only a read that begins with the segment's first block
-    /// does.
-    pub hits_inside: bool,
+    /// A read finds what it asks for in a segment if it begins within so many blocks of the segment's first; `u64::MAX`:
+    /// anywhere.
+    pub hits_within: u64,
     /// A read served wholly from the buffer starts read-ahead anew.
     pub read_ahead_on_hit: bool,
     /// Blocks that pass under the head while it waits for the first block asked for are kept.
@@ -195,7 +195,7 @@ impl Default for Buffer {
             most_read_ahead: 0,
             keep_requested: false,
             drop_requested: false,
-            hits_inside: true,
+            hits_within: u64::MAX,
             read_ahead_on_hit: false,
             keep_passing: false,
             read_on_arrival: false,

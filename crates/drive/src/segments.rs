@@ -117,7 +117,7 @@ pub(crate) struct Segments {
     size: u64,
     caching: bool,
     hits_on_written: bool,
-    hits_inside: bool,
+    hits_within: u64,
     /// How far ahead of read-ahead a read may begin to count as found; `None` for not at all.
     ahead: Option<u64>,
 }
@@ -144,7 +144,7 @@ impl Segments {
             size: u64::from(buffer.segment_blocks.max(1)),
             caching: buffer.caching,
             hits_on_written: buffer.hits_on_written,
-            hits_inside: buffer.hits_inside,
+            hits_within: buffer.hits_within,
             ahead,
         }
     }
@@ -303,7 +303,8 @@ impl Segments {
 
     /// The value of a segment for a read; 0: it must not be taken.
     fn value_of(&self, segment: &Segment, lbn: u64, blocks: u64, upcoming: u64) -> (u64, Hit) {
-        if !self.hits_inside && !segment.written && lbn != segment.start {
+        let skips = lbn.wrapping_sub(segment.start);
+        if skips > self.hits_within && !segment.written {
             return (segment.value_without(), Hit::None);
         }
         if segment.content != Content::Empty && (segment.start..segment.end).contains(&lbn) {

@@ -112,12 +112,12 @@ impl Mechanical {
         };
         let end = stream.progress(&self.mechanics, now_ns);
         let start = self.segments.start(stream.segment);
-        let end = match (self.buffer.hits_inside, self.buffer.almost_hits) {
-            (false, _) => start + 1,
-            (true, true) => end + u64::from(self.buffer.forward_gap) + 1,
-            (true, false) => end,
+        let end = match self.buffer.almost_hits {
+            true => end + u64::from(self.buffer.forward_gap) + 1,
+            false => end,
         };
-        start..end.min(stream.limit)
+        let found = start.saturating_add(self.buffer.hits_within);
+        start..end.min(found.saturating_add(1)).min(stream.limit)
     }
 
     /// The cost of a command in the scheduler's estimate. It is worked out for all of them: to compare it with the best so far
