@@ -13,7 +13,7 @@ from spindle.validation.published.randomio import controlled, drives_of
 
 ASSUMED = (*ASSUMED_2008, KERNEL_2008, DESTAGE_ORDER)
 FULL = "10000MiB"
-"""As the write-up has it: what is written to the controller's own arrays, whose cache is the longer full."""
+"""As the write-up has it: what is written to the controller's own units, whose cache is the longer full."""
 LENGTH = "4GiB"
 """Enough elsewhere: 0 to 1 % off."""
 SHORT = "256MiB"
