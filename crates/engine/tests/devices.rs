@@ -12,6 +12,10 @@ use spindle_engine::{EngineChoice, Options, Run, StreamFile};
 use spindle_measure::EndedBy;
 use spindle_workload::{End, Mix};
 
+/// Requests in the 300 ms of a run below which a device may be too slow for the trials: they compare back ends
+/// from 200 reads in 80 ms on. Loop devices of some machines answer after 2 ms.
+const SLOW: u64 = 2 * 750;
+
 /// A loop device of our own; detached at the end.
 struct LoopDevice {
     path: PathBuf,
@@ -104,16 +108,19 @@ fn a_direct_target_is_calibrated_by_its_own_reads() {
             .expect("start");
         let figures = run.finish().expect("figures");
         let generator = &figures.generator;
-        if generator.calibration.len() != 2 {
+        if generator.calibration.len() == 2 {
+            assert!(
+                generator.reason.contains("direct reads of this target"),
+                "{}",
+                generator.reason
+            );
+            assert!(generator.ceiling_iops.is_some_and(|rate| rate > 0.0));
+        } else if requests(&figures, 0) > SLOW {
             // A trial of 80 ms that hardly got a CPU.
             return Err(format!("{generator:?}"));
+        } else {
+            assert!(generator.reason.contains("too few"), "{}", generator.reason);
         }
-        assert!(
-            generator.reason.contains("direct reads of this target"),
-            "{}",
-            generator.reason
-        );
-        assert!(generator.ceiling_iops.is_some_and(|rate| rate > 0.0));
         // The trials read the device but are not in the figures.
         let device_read = bytes_read(&device.path) - before;
         assert!(
