@@ -43,6 +43,14 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Review(), "review")
 
 
+def pytest_sessionstart() -> None:
+    """End at once where loop devices are limited: tests of rates and merges would fail much later, and not say why."""
+    for file in Path("/sys/fs/cgroup/blkio").glob("blkio.throttle.*_device"):
+        for number, limit in (line.split() for line in file.read_text().splitlines()):
+            if number.startswith("7:"):
+                pytest.exit(f"{file}: {limit} on loop device {number}; lift the limit: echo {number} 0 > {file}", 4)
+
+
 MACHINE_WIDE = {"doctor", "host", "inspect", "knobs"}
 """Folders whose tests change settings of the whole machine, or look at all of it: one after another."""
 

@@ -13,7 +13,7 @@ use spindle_measure::EndedBy;
 use spindle_workload::{End, Mix};
 
 /// Requests in the 300 ms of a run below which a device may be too slow for the trials: they compare back ends
-/// from 200 reads in 80 ms on. Loop devices of some machines answer after 2 ms.
+/// from 200 reads in 80 ms on. A control group may hold a loop device below that.
 const SLOW: u64 = 2 * 750;
 
 /// A loop device of our own; detached at the end.

@@ -33,10 +33,10 @@ pub enum LabError {
     #[error("array: {0}")]
     Array(#[from] ArrayError),
     /// The machine has something that only the simulator models.
-    #[error("{table}: the lab has none; leave the table out, or run without `kernel=`")]
+    #[error("{part}: the lab has none; leave it out, or run without `kernel=`")]
     OnlySimulated {
-        /// The table of the machine file.
-        table: &'static str,
+        /// The table of the machine file, or its key.
+        part: &'static str,
     },
     /// mdadm has no name for the layout.
     #[error("[array] `layout` {layout}: mdadm cannot make it; set another one")]

@@ -79,15 +79,15 @@ pub struct RebuildCommand {
 impl KernelSetup {
     /// The setup of a machine.
     pub fn new(machine: &Machine) -> Result<Self, LabError> {
-        if machine.controller.is_some() {
-            return Err(LabError::OnlySimulated {
-                table: "[controller]",
-            });
-        }
-        if machine.partition_start > 0 {
-            return Err(LabError::OnlySimulated {
-                table: "[partition]",
-            });
+        let is_synced = machine.array.as_ref().is_some_and(|array| array.synced);
+        for (part, is_there) in [
+            ("[controller]", machine.controller.is_some()),
+            ("[partition]", machine.partition_start > 0),
+            ("`synced` of [array]", is_synced),
+        ] {
+            if is_there {
+                return Err(LabError::OnlySimulated { part });
+            }
         }
         let drives = machine.drives.iter().enumerate();
         Ok(Self {

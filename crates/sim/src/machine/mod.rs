@@ -213,6 +213,8 @@ pub struct ArraySetup {
     pub stripe_cache: u32,
     /// Slots of members that are gone.
     pub missing: Vec<u32>,
+    /// md has synced or checked all of it since it was assembled, and takes the heads of all members to be at their ends.
+    pub synced: bool,
     /// A member that is being rebuilt on a new drive, or a check of all.
     pub rebuild: Option<RebuildSetup>,
     /// An internal write-intent bitmap.
@@ -878,9 +880,11 @@ impl Machine {
                 .collect(),
             data_offset: setup.data_offset / BLOCK,
             longest: self.longest_of_md(&array),
-            // mkfs and mount leave them at a log, as mkfs puts it in the middle.
+            // mkfs and mount leave them at a log, as mkfs puts it in the middle. A sync ends at the end
+            // (`end_sync_read`: `update_head_pos`).
             head: match self.filesystem {
                 Some(_) => array.component() / 2,
+                None if setup.synced => array.component(),
                 None => 0,
             },
             flash: self.drives.iter().map(DriveSetup::is_flash).collect(),

@@ -34,10 +34,11 @@ const SERVER: &str = "server";
 const OF_SERVER: [&str; 3] = ["service", "transfer_rate", "flush"];
 
 /// Keys of `[array]` that a controller's array does not have.
-const OF_MD: [&str; 9] = [
+const OF_MD: [&str; 10] = [
     "stripe_cache_size",
     "data_offset",
     "missing",
+    "synced",
     "rebuild",
     "check",
     "sync_speed_min",
@@ -620,6 +621,7 @@ fn read_array(
         check_value.as_ref(),
         drives.len(),
     )?;
+    let synced = read_synced(&mut table, parsed, rebuild_value.as_ref())?;
     let bitmap_chunk = table.take("bitmap_chunk");
     let bitmap = read_bitmap(&mut table, parsed, bitmap_chunk.as_ref())?;
 
@@ -689,9 +691,28 @@ fn read_array(
         data_offset,
         stripe_cache,
         missing,
+        synced,
         rebuild,
         bitmap,
     }))
+}
+
+fn read_synced(
+    table: &mut Table,
+    level: Level,
+    rebuild: Option<&Value>,
+) -> Result<bool, ConfigError> {
+    let Some(value) = table.take("synced") else {
+        return Ok(false);
+    };
+    let synced = value.flag()?;
+    if synced && matches!(level, Level::Linear | Level::Raid0) {
+        return Err(value.error("this level has no copies, and so no sync; leave the key out"));
+    }
+    if synced && rebuild.is_some() {
+        return Err(value.error("a member is being rebuilt; leave the key out"));
+    }
+    Ok(synced)
 }
 
 fn read_bitmap(

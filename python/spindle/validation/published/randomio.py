@@ -20,8 +20,8 @@ HALF_WD = Drives("WD10EACS", 4, queue_depth=31, region="0-500GB")
 """As the arrays of ten drives used them."""
 CONTROLLER = "9650SE-16ML"
 """The drives of md's arrays are single units of it."""
-controlled = partial(machine, HOST, controller=CONTROLLER, battery=True, destage_order=DESTAGE_ORDER.plain)
-"""A machine file of this host and controller."""
+controlled = partial(machine, controller=CONTROLLER, battery=True, destage_order=DESTAGE_ORDER.plain)
+"""A machine file of a host with this controller."""
 SECONDS = 180
 """Three times as long as the measured runs: means of rare long waits differ less from run to run."""
 RAMP_S = 60
@@ -50,6 +50,7 @@ def of_threads(row: dict[str, str]) -> Iterator[Prediction]:
     # mkfs.xfs aligns a file to the chunks of md's array; of a controller's unit it sees a partition, and no geometry.
     partition = None if found[1] == "md" else SECTOR_63
     text = controlled(
+        HOST,
         [HITACHI, HALF_WD],
         array=array,
         partition=partition,
@@ -70,6 +71,7 @@ def of_setups(row: dict[str, str]) -> Iterator[Prediction]:
         queue["nr_requests"] = int(found[1])
     array, is_raw = _array(row), row["target"] in ("", "raw")
     text = controlled(
+        HOST,
         [drives],
         array=array,
         queue=queue,

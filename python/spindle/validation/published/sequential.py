@@ -5,17 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from spindle.validation.published.assumed import ASSUMED_2008, DESTAGE_ORDER, KERNEL_2008, SYNCED, first_sync
+from msgspec.structs import replace
+
+from spindle.validation.published.assumed import (
+    ASSUMED_2008,
+    DESTAGE_ORDER,
+    KERNEL_2008,
+    MEMORY_2008,
+    SYNCED,
+    first_sync,
+)
 from spindle.validation.published.machines import LAYOUTS, hardware, md
 from spindle.validation.published.md_stream import dd
 from spindle.validation.published.prediction import Prediction, Quantity, Run, sdd_megabytes_per_s
-from spindle.validation.published.randomio import controlled, drives_of
+from spindle.validation.published.randomio import HOST, controlled, drives_of
 
-ASSUMED = (*ASSUMED_2008, KERNEL_2008, DESTAGE_ORDER)
-FULL = "10000MiB"
-"""As the write-up has it: what is written to the controller's own units, whose cache is the longer full."""
-LENGTH = "4GiB"
-"""Enough elsewhere: 0 to 1 % off."""
+ASSUMED = (*ASSUMED_2008, KERNEL_2008, MEMORY_2008, DESTAGE_ORDER)
+WHOLE_HOST = replace(HOST, memory=MEMORY_2008.plain)
+WRITTEN = "10000MiB"
+"""As the write-up has it: caches take a part of a shorter stream."""
+READ = "4GiB"
+"""Enough: 0.3 % off."""
 SHORT = "256MiB"
 """Without read-ahead: a request a page."""
 _WITHOUT_READ_AHEAD = re.compile(r"read-ahead 0: ([\d.]+) MB/s read")
@@ -33,7 +43,7 @@ def predictions(row: dict[str, str]) -> Iterator[Prediction]:
 
     def run(writes: int, length: str, read_ahead: str | None = None) -> Run:
         queue: dict[str, str | int] = {"read_ahead": read_ahead} if read_ahead is not None else {}
-        text = controlled([drives], array=array, queue=queue)
+        text = controlled(WHOLE_HOST, [drives], array=array, queue=queue)
         return Run(text, dd(writes, length), assumed)
 
     def prediction(figure: str, published: str, of: Run) -> Prediction:
@@ -50,6 +60,6 @@ def predictions(row: dict[str, str]) -> Iterator[Prediction]:
 
     for column, writes in (("read_mb_s", 0), ("write_mb_s", 1)):
         if row[column]:
-            yield prediction(column, row[column], run(writes, FULL if writes and not is_md else LENGTH))
+            yield prediction(column, row[column], run(writes, WRITTEN if writes else READ))
     if found := _WITHOUT_READ_AHEAD.search(row["note"] or ""):
         yield prediction("read_mb_s, read-ahead 0", found[1], run(0, SHORT, "0KiB"))
