@@ -324,6 +324,23 @@ mod tests {
     }
 
     #[test]
+    fn what_only_the_simulator_has_is_refused() {
+        for (lines, part) in [
+            ("[controller]\nmodel = '9211-8i'", "[controller]"),
+            ("[partition]\nstart = 32256", "[partition]"),
+            ("", "`synced` of [array]"),
+        ] {
+            let synced = part.contains("synced");
+            let error = setup(&format!(
+                "{lines}\n[array]\nlevel = 'raid1'\nsynced = {synced}\n[[drive]]\nmodel = 'WD10EACS'\ncount = 2"
+            ))
+            .unwrap_err();
+            let complaint = "the lab has none; leave it out, or run without `kernel=`";
+            assert_eq!(error.to_string(), format!("{part}: {complaint}"));
+        }
+    }
+
+    #[test]
     fn flash_with_a_deep_queue_has_no_elevator() {
         let found = setup(spindle_sim::machine_text("one-nvme").unwrap()).unwrap();
         assert_eq!(found.drives[0].scheduler, "none");
