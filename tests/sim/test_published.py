@@ -163,16 +163,21 @@ def test_sdd_counts_kbytes_of_1024_bytes() -> None:
     assert sdd_megabytes_per_s(read_figures(simulation.figures())) == pytest.approx(4.0, rel=0.01)
 
 
-def test_a_controllers_array_is_written_as_long_as_it_was() -> None:
-    """Its cache takes a part of a shorter stream."""
+@pytest.mark.parametrize("setup", ["raid10_3w", "raid10_md_f2"])
+def test_a_stream_is_written_as_long_as_it_was(setup: str) -> None:
+    """Caches take a part of a shorter one."""
+    row = {"setup": setup, "drives": "6xHitachi", "read_mb_s": "", "write_mb_s": "188", "note": ""}
+    [prediction] = sequential.predictions(row)
+    assert "bytes = '10000MiB'" in prediction.runs[0].workload
 
-    def written(setup: str) -> str:
-        row = {"setup": setup, "drives": "6xHitachi", "read_mb_s": "", "write_mb_s": "188", "note": ""}
-        [prediction] = sequential.predictions(row)
-        return prediction.runs[0].workload
 
-    assert "bytes = '10000MiB'" in written("raid10_3w")
-    assert "bytes = '4GiB'" in written("raid10_md_f2")
+@pytest.mark.parametrize(("setup", "synced"), [("raid10_md_f2", True), ("raid0_md", False), ("raid10_3w", False)])
+def test_an_array_of_md_with_copies_has_been_synced(setup: str, synced: bool) -> None:
+    row = {"setup": setup, "drives": "6xHitachi", "read_mb_s": "305", "write_mb_s": "", "note": ""}
+    [prediction] = sequential.predictions(row)
+    machine = prediction.runs[0].machine
+    _core.Machine.parse(machine, "row", [])
+    assert ("synced = true" in machine) == synced
 
 
 def test_a_file_system_that_no_rule_knows_is_named(tmp_path: Path) -> None:

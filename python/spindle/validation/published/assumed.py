@@ -85,17 +85,21 @@ MEMORY_2011 = _text("host of 2011", "memory", "4GiB", "4GiB", "32GiB")
 """The text names no memory; the file is larger than any memory of that year."""
 
 
-SYNCED: dict[str, str | int] = {"synced": True}
-"""Keys of md's array whose first sync is over; `first_sync` replaces their line."""
+_NEVER_SYNCED = ("raid0", "linear")
+
+
+def synced(level: str) -> dict[str, str | int]:
+    """Return the keys of md's array whose first sync is over; `first_sync` replaces their line."""
+    return {} if level in _NEVER_SYNCED else {"synced": True}
 
 
 def first_sync(level: str, members: int) -> tuple[Assumed, ...]:
     """Return whether the first sync of md's array was over when it was measured, where the text does not say.
 
-    RAID0 has none. mdadm makes a RAID5 degraded and has its last member rebuilt (mdadm(8), CREATE MODE); other levels
-    are compared, as by a check.
+    RAID0 and linear have none. mdadm makes a RAID5 degraded and has its last member rebuilt (mdadm(8), CREATE MODE);
+    other levels are compared, as by a check.
     """
-    if level == "raid0":
+    if level in _NEVER_SYNCED:
         return ()
     running = f"rebuild = {members - 1}" if level in ("raid4", "raid5") else "check = true"
     lines = (("over", "synced = true"), ("running", running))

@@ -22,12 +22,12 @@ from spindle.validation.published.assumed import (
     READ_PAGE_2011,
     SEND_PAGE_2004,
     SEND_PAGE_2011,
-    SYNCED,
     WRITE_PAGE_2004_EXT3,
     WRITE_PAGE_2004_PLAIN,
     WRITE_PAGE_2011,
     first_sync,
     plain,
+    synced,
 )
 from spindle.validation.published.machines import Drives, Host, hardware, machine, md
 from spindle.validation.published.prediction import (
@@ -117,7 +117,7 @@ def of_hardware(row: dict[str, str]) -> Iterator[Prediction]:
 
 def of_bonnie(row: dict[str, str]) -> Iterator[Prediction]:
     """Yield the rates of a row."""
-    array = md("raid10", row["layout"], CHUNK_2011_KIB) | MADE_2011 | SYNCED
+    array = md("raid10", row["layout"], CHUNK_2011_KIB) | MADE_2011 | synced("raid10")
     files: dict[str, str | int] = {
         "type": row["fs"],
         "file_size": FILE_SIZE_2011,

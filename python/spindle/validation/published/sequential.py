@@ -12,8 +12,8 @@ from spindle.validation.published.assumed import (
     DESTAGE_ORDER,
     KERNEL_2008,
     MEMORY_2008,
-    SYNCED,
     first_sync,
+    synced,
 )
 from spindle.validation.published.machines import LAYOUTS, hardware, md
 from spindle.validation.published.md_stream import dd
@@ -38,7 +38,7 @@ def predictions(row: dict[str, str]) -> Iterator[Prediction]:
     kind, _, layout = rest.partition("_")
     drives = drives_of(row["drives"])
     is_md = kind == "md"
-    array = md(level, layout or LAYOUTS.get(level, ""), 64) | SYNCED if is_md else hardware(level, 64)
+    array = md(level, layout or LAYOUTS.get(level, ""), 64) | synced(level) if is_md else hardware(level, 64)
     assumed = (*ASSUMED, *(first_sync(level, drives.count) if is_md else ()))
 
     def run(writes: int, length: str, read_ahead: str | None = None) -> Run:
