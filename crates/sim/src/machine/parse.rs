@@ -697,6 +697,10 @@ fn read_array(
     }))
 }
 
+fn has_copies(level: Level) -> bool {
+    !matches!(level, Level::Linear | Level::Raid0)
+}
+
 fn read_synced(
     table: &mut Table,
     level: Level,
@@ -706,7 +710,7 @@ fn read_synced(
         return Ok(false);
     };
     let synced = value.flag()?;
-    if synced && matches!(level, Level::Linear | Level::Raid0) {
+    if synced && !has_copies(level) {
         return Err(value.error("this level has no copies, and so no sync; leave the key out"));
     }
     if synced && rebuild.is_some() {
@@ -729,7 +733,7 @@ fn read_bitmap(
     match (value.text()?, chunk) {
         ("none", None) => Ok(None),
         ("none", Some(chunk)) => Err(chunk.error("there is no bitmap; leave the key out")),
-        ("internal", _) if matches!(level, Level::Linear | Level::Raid0) => {
+        ("internal", _) if !has_copies(level) => {
             Err(value.error("this level has no copies, and so no bitmap; leave the key out"))
         }
         ("internal", None) => Ok(Some(BitmapSetup { chunk: None })),

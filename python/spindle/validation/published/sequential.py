@@ -25,7 +25,7 @@ WHOLE_HOST = replace(HOST, memory=MEMORY_2008.plain)
 WRITTEN = "10000MiB"
 """As the write-up has it: caches take a part of a shorter stream."""
 READ = "4GiB"
-"""Enough: 0.3 % off."""
+"""Enough: 0.1 % off."""
 SHORT = "256MiB"
 """Without read-ahead: a request a page."""
 _WITHOUT_READ_AHEAD = re.compile(r"read-ahead 0: ([\d.]+) MB/s read")
