@@ -309,11 +309,18 @@ def test_a_process_that_cannot_write_is_not_a_reason_to_refuse(name: str, bench:
         pass
 
 
-def test_a_lock_that_is_released_within_a_moment_is_waited_for(bench: Workbench) -> None:
+PASSERS_BY = {
+    "a_lock": "f = open(sys.argv[2]); fcntl.flock(f, 2)",
+    "a_writer": "f = open(sys.argv[1], 'r+b')",
+}
+
+
+@pytest.mark.parametrize("name", PASSERS_BY)
+def test_who_holds_a_target_for_a_moment_is_waited_for(name: str, bench: Workbench) -> None:
     image = image_in_a_folder(bench)
     device = bench.loop(image)
-    code = "f = open(sys.argv[1]); fcntl.flock(f, 2)\nprint('held', flush=True)\ntime.sleep(0.3)\nf.close()"
-    bench.python(START + code + WAIT, str(image))
+    code = PASSERS_BY[name] + "\nprint('held', flush=True)\ntime.sleep(0.3)\nf.close()"
+    bench.python(START + code + WAIT, device, str(image))
     with open_target(device, WRITE, erase=device):
         pass
 
