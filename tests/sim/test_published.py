@@ -26,11 +26,22 @@ raid1_3w,2xWD10EACS,raw,raid1-hw,64,{scheduler},on,nr_requests=128,155.8,124.5,3
 COLUMNS = "array,threads,io_bytes,iops,r_avg_ms,w_avg_ms\n"
 
 
-def test_far_copies_are_within_a_tenth_of_what_was_measured(tmp_path: Path) -> None:
+def test_random_loads_behind_a_controller_have_the_rates_that_were_measured(tmp_path: Path) -> None:
     (tmp_path / "randomio_setups_2008.csv").write_text(SETUPS.format(scheduler="cfq"))
     found = {(of.row.split()[0], of.figure): of for of in report(tmp_path).compared}
-    assert abs(found["raid10_md", "iops"].error) < 0.10
-    assert abs(found["raid10_md", "r_avg_ms"].error) < 0.10
+    assert abs(found["raid10_md", "iops"].error) < 0.05
+    assert abs(found["raid1_3w", "iops"].error) < 0.05
+    # Cached writes that wait longer than they did leave reads more of the drives.
+    assert abs(found["raid10_md", "r_avg_ms"].error) < 0.15
+
+
+def test_cached_writes_wait_while_drives_are_read(tmp_path: Path) -> None:
+    """Below md from 16 threads on; on the controller's own array, where barriers stop the unit, from 8."""
+    rows = ["md10fs,16,512,792.3,24.8,1.6", "3w10fs,8,512,635.0,14.8,4.0", "3w10fs,48,512,897.4,58.8,32.0"]
+    (tmp_path / "randomio_2008.csv").write_text(COLUMNS + "\n".join(rows) + "\n")
+    waits = [of for of in report(tmp_path).compared if of.quantity is Quantity.WRITE_LATENCY]
+    assert len(waits) == 3
+    assert all(abs(of.error) < 0.5 for of in waits), [of.predicted for of in waits]
 
 
 def test_a_request_a_page_takes_as_long_as_it_took(tmp_path: Path) -> None:

@@ -75,9 +75,10 @@ impl Table {
     }
 }
 
-/// A number whose unit does not matter, to be compared with others of the same unit.
+/// A number whose unit does not matter, to be compared with others of the same unit; a flag is 0 or 1.
 fn magnitude(text: &str) -> Option<f64> {
-    let number = text.parse::<f64>().ok();
+    let flag = || text.parse::<bool>().ok().map(f64::from);
+    let number = text.parse::<f64>().ok().or_else(flag);
     let duration = || units::parse_duration(text).ok().map(|ns| ns as f64);
     let size = || units::parse_size(text).ok().map(|bytes| bytes as f64);
     let fraction = || units::parse_fraction(text).ok();
@@ -96,7 +97,7 @@ mod tests {
     use super::*;
     use crate::Document;
 
-    const KEYS: [&str; 3] = ["service", "rate", "depth"];
+    const KEYS: [&str; 4] = ["service", "rate", "depth", "cached"];
 
     fn ranges(text: &str) -> Result<Vec<Range>, String> {
         let mut table = Document::parse(text, "a.toml").unwrap();
@@ -119,6 +120,8 @@ mod tests {
             ("1", "4", "32")
         );
         assert_eq!(ranges("service = '90us'").unwrap(), []);
+        let flag = ranges("cached = true\nrange = { cached = [false, true] }").unwrap();
+        assert_eq!((&*flag[0].least, &*flag[0].most), ("false", "true"));
     }
 
     #[test]
@@ -133,6 +136,10 @@ mod tests {
                 "between",
             ),
             ("service = '90us'\nrange = { service = '80us' }", "a list"),
+            (
+                "cached = false\nrange = { cached = [true, false] }",
+                "between",
+            ),
             (
                 "service = '90us'\nrange = { service = ['80us'] }",
                 "two numbers",

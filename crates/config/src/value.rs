@@ -192,9 +192,12 @@ impl Value {
         }
     }
 
-    /// A number as it was written: its text, or its digits.
+    /// A number or a flag as it was written: its text, or its digits.
     pub(crate) fn as_written(&self) -> Result<String, ConfigError> {
-        self.quantity("a number", |text| Ok(text.to_owned()))
+        match &self.data {
+            Data::Flag(flag) => Ok(flag.to_string()),
+            _ => self.quantity("a number", |text| Ok(text.to_owned())),
+        }
     }
 
     /// A table. Messages about its keys name it by its key.

@@ -110,6 +110,88 @@ fn reads_of_what_is_in_the_cache_need_no_drive() {
 }
 
 #[test]
+fn cached_writes_wait_for_a_drive_that_has_nothing_to_read_while_there_is_room() {
+    // The drive serves 1000 commands a second: all of them reads, so all writes stay in the cache.
+    let load = "size = '4KiB'\nwrite_fraction = 0.2\nworkers = 8\nrequests = 5000";
+    let figures = run(&machine("", "", 1), load);
+    let rate = read(&figures).iops;
+    assert!((980.0..1010.0).contains(&rate), "{rate}");
+    // With time between the reads they leave.
+    let load = "size = '4KiB'\nwrite_fraction = 0.5\nrequests = 1000\nrate = 400";
+    let figures = run(&machine("cache = '4MiB'", "", 1), load);
+    assert!(
+        figures.drives[0].writes > 400,
+        "{}",
+        figures.drives[0].writes
+    );
+}
+
+/// Rates of reads and writes of a drive on which streams of both want all of it, with `keys` for those that write.
+fn reads_beside_writes(machine: &Machine, keys: &str) -> (f64, f64, SimFigures) {
+    let stream = |name: &str, keys: &str| {
+        format!(
+            "[[stream]]\nname = '{name}'\npattern = 'uniform'\ndirect = true\nsize = '4KiB'\n{keys}\n"
+        )
+    };
+    let load = format!(
+        "seconds = 20\nramp = '5s'\n{}{}",
+        stream("reads", "workers = 16"),
+        stream("writes", &format!("write_fraction = 1\n{keys}"))
+    );
+    let load = Workload::parse(&load, "load", "load", &[]).unwrap();
+    let figures = simulate(machine, &load, SimOptions::default()).unwrap();
+    let [reads, writes] = &figures.run.streams[..] else {
+        panic!("two streams")
+    };
+    let of = |op: &Option<OpFigures>| op.as_ref().unwrap().iops;
+    (of(&reads.read), of(&writes.write), figures)
+}
+
+#[test]
+fn two_cached_writes_go_for_three_reads_while_a_writer_waits_for_room() {
+    let (reads, writes, _) = reads_beside_writes(&machine("cache = '4MiB'", "", 1), "workers = 16");
+    assert!((590.0..610.0).contains(&reads), "{reads}");
+    assert!((390.0..410.0).contains(&writes), "{writes}");
+}
+
+#[test]
+fn a_flush_does_not_wait_until_nobody_reads() {
+    let keys = "workers = 1\nrate = 50\nfsync_every = 5";
+    let (_, writes, figures) = reads_beside_writes(&machine("", "", 1), keys);
+    assert!((45.0..55.0).contains(&writes), "{writes}");
+    let sync = figures.run.streams[1].fsync.as_ref().unwrap();
+    assert!(sync.latency.mean_ns < 1e8, "{}", sync.latency.mean_ns);
+}
+
+#[test]
+fn without_a_cache_of_the_controller_writes_take_turns_with_reads() {
+    let (reads, writes, _) =
+        reads_beside_writes(&machine("write_cache = false", "", 1), "workers = 16");
+    assert!((490.0..510.0).contains(&reads), "{reads}");
+    assert!((490.0..510.0).contains(&writes), "{writes}");
+}
+
+#[test]
+fn caches_of_drives_are_as_the_maker_sets_them_unless_the_file_says_otherwise() {
+    for (controller, drive, write_cache) in [
+        ("model = '9650SE-16ML'", "", Some(false)),
+        ("model = '9650SE-16ML'", "write_cache = true", Some(true)),
+        ("model = '9550SX'", "", Some(false)),
+        ("model = '9500S-12'", "", None),
+        ("model = '9500S-12'\nwrite_cache = false", "", Some(false)),
+        ("model = '9211-8i'", "", None),
+        ("model = '9211-8i'", "write_cache = false", Some(false)),
+    ] {
+        let text = format!("[controller]\n{controller}\n[[drive]]\nmodel = 'WD10EACS'\n{drive}\n");
+        let machine = Machine::parse(&text, "m.toml").unwrap();
+        assert_eq!(
+            machine.drives[0].settings.write_cache, write_cache,
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn a_stripe_of_drives_serves_as_many_reads_at_once() {
     let machine = machine("", &array("raid0"), 4);
     let figures = run(&machine, "size = '4KiB'\nworkers = 64\nrequests = 20000");

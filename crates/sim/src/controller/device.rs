@@ -3,7 +3,8 @@
 //! A command of the host takes the processor, then the link. A write is answered once it is in the cache, or on the
 //! drives if there is no cache; a read goes to the drive with the shorter queue that has a copy, a stream to the disk that
 //! it is on. Each drive gets its commands in the order of their arrival, and sorts those that it has. Cached writes leave
-//! stripe by stripe, the oldest first or in the order of their addresses (one direction, C-SCAN).
+//! stripe by stripe, the oldest first or in the order of their addresses (one direction, C-SCAN): one at a time to a drive
+//! that has nothing else to do, or in turn with its reads while a command of the host waits for them.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -98,7 +99,12 @@ struct Port {
     drive: Drive,
     start: u64,
     depth: u32,
+    /// Commands that go first.
     waiting: VecDeque<Part>,
+    /// Cached writes.
+    destages: VecDeque<Part>,
+    /// Shares of cached writes that have added up while other commands waited beside them; at 1 a cached write goes.
+    turn: f64,
     /// Commands at the drive.
     running: Vec<Option<Part>>,
     busy: u32,
@@ -112,6 +118,29 @@ impl Port {
         let continues = |part: &Part| part.op == Op::Read && part.end() == lbn;
         matches!(self.drive, Drive::Mechanical(_))
             && (self.head == lbn || self.waiting.iter().any(continues))
+    }
+
+    /// The command that the drive gets next. While the host waits for cached writes to leave, they have this share.
+    fn next(&mut self, is_waited_for: bool, destage_share: f64) -> Option<Part> {
+        if self.destages.is_empty() {
+            return self.waiting.pop_front();
+        }
+        if self.waiting.is_empty() {
+            let may_go = is_waited_for || self.busy == 0;
+            return if may_go {
+                self.destages.pop_front()
+            } else {
+                None
+            };
+        }
+        if is_waited_for {
+            self.turn += destage_share;
+            if self.turn >= 1.0 {
+                self.turn -= 1.0;
+                return self.destages.pop_front();
+            }
+        }
+        self.waiting.pop_front()
     }
 }
 
@@ -141,6 +170,7 @@ pub(crate) struct Controller {
     line_blocks: u64,
     battery: bool,
     most_destages: u32,
+    destage_share: f64,
     array: Option<Array>,
     stripe_blocks: u64,
     has_parity: bool,
@@ -201,6 +231,8 @@ impl Controller {
                     start,
                     depth,
                     waiting: VecDeque::with_capacity(64),
+                    destages: VecDeque::with_capacity(64),
+                    turn: 0.0,
                     running: vec![None; depth as usize],
                     busy: 0,
                     head: 0,
@@ -223,7 +255,8 @@ impl Controller {
             },
             line_blocks,
             battery: unit.battery,
-            most_destages: sheet.destages_per_drive * members,
+            most_destages: sheet.commands_per_drive * members,
+            destage_share: sheet.destage_share,
             has_parity: unit
                 .array
                 .as_ref()
@@ -484,8 +517,10 @@ impl Controller {
 
     fn send_all(&mut self, now_ns: u64, owner: Owner, op: Op, requests: &[MemberRequest]) {
         let left = requests.len() as u32;
-        // Writes wait for room in the cache: what makes room goes first.
-        let is_urgent = matches!(owner, Owner::Destage(_)) && !self.blocked.is_empty();
+        let is_destage = matches!(owner, Owner::Destage(_));
+        let is_cached_write = is_destage && op == Op::Write && self.cache_lines > 0;
+        // Writes wait for room in the cache: the reads of those that make room go first.
+        let is_urgent = is_destage && !self.blocked.is_empty();
         match owner {
             Owner::Host(slot) => self.hosts[slot as usize].left = left,
             Owner::Destage(id) => self.destages[id as usize].left = left,
@@ -500,7 +535,9 @@ impl Controller {
                 lbn,
                 blocks,
             };
-            if is_urgent {
+            if is_cached_write {
+                port.destages.push_back(part);
+            } else if is_urgent {
                 port.waiting.push_front(part);
             } else {
                 port.waiting.push_back(part);
@@ -511,12 +548,13 @@ impl Controller {
 
     /// Hands a drive the commands that it may have.
     fn feed(&mut self, now_ns: u64, port: usize) {
+        let is_waited_for = !self.blocked.is_empty() || !self.flushes.is_empty();
         loop {
             let of = &mut self.ports[port];
             if of.busy >= of.depth {
                 return;
             }
-            let Some(part) = of.waiting.pop_front() else {
+            let Some(part) = of.next(is_waited_for, self.destage_share) else {
                 return;
             };
             of.head = part.end();

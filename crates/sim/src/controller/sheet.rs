@@ -29,10 +29,13 @@ pub struct ControllerSheet {
     pub write_passes: u32,
     /// Cache for written data; 0 without one.
     pub cache: u64,
-    /// Commands of the cache that a drive gets at once.
-    pub destages_per_drive: u32,
-    /// Commands that a drive gets at once.
+    /// Commands that a drive gets at once. As many writes of the cache for each drive are on their way.
     pub commands_per_drive: u32,
+    /// Share of a drive's commands that are writes of the cache while the host waits for them, and other commands beside
+    /// them; above 0, at most 1.
+    pub destage_share: f64,
+    /// The drives' own write caches are on, in the maker's default setting.
+    pub drive_write_cache: bool,
     /// Rate at which parity is computed, of the data that go into it.
     pub xor_rate: f64,
     /// Number and source.
@@ -41,7 +44,7 @@ pub struct ControllerSheet {
     pub ranges: Vec<Range>,
 }
 
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 11] = [
     "commands",
     "commands_per_unit",
     "max_request",
@@ -49,8 +52,9 @@ const KEYS: [&str; 10] = [
     "link_rate",
     "write_passes",
     "cache",
-    "destages_per_drive",
     "commands_per_drive",
+    "destage_share",
+    "drive_write_cache",
     "xor_rate",
 ];
 
@@ -92,8 +96,14 @@ impl ControllerSheet {
             link_rate: rate(&mut table, "link_rate")?,
             write_passes: count(&mut table, "write_passes")?,
             cache: size(&mut table, "cache")?,
-            destages_per_drive: count(&mut table, "destages_per_drive")?,
             commands_per_drive: count(&mut table, "commands_per_drive")?,
+            destage_share: table
+                .take_fraction("destage_share")?
+                .filter(|share| *share > 0.0)
+                .ok_or_else(|| table.missing("destage_share"))?,
+            drive_write_cache: table
+                .take_flag("drive_write_cache")?
+                .ok_or_else(|| table.missing("drive_write_cache"))?,
             xor_rate: rate(&mut table, "xor_rate")?,
             sources: Vec::new(),
             ranges,

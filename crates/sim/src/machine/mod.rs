@@ -202,6 +202,14 @@ pub struct ControllerSetup {
     pub array: Option<ArrayConfig>,
 }
 
+impl ControllerSetup {
+    /// True if the write caches of its drives are on, unless a drive's own setting says otherwise: where its own cache is
+    /// switched off, so are theirs (3ware 9000 series user guides, "unit write cache").
+    pub(crate) fn keeps_drive_caches(&self) -> bool {
+        self.sheet.drive_write_cache && (self.write_cache || self.sheet.cache == 0)
+    }
+}
+
 /// Software RAID.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArraySetup {

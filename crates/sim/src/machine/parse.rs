@@ -95,6 +95,14 @@ impl Machine {
                 ));
             }
         }
+        if controller
+            .as_ref()
+            .is_some_and(|of| !of.keeps_drive_caches())
+        {
+            for drive in &mut drives {
+                drive.settings.write_cache.get_or_insert(false);
+            }
+        }
         let array = match array {
             Some(array) => read_array(array, &drives, controller.as_mut())?,
             None => None,
