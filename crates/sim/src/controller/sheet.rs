@@ -97,10 +97,7 @@ impl ControllerSheet {
             write_passes: count(&mut table, "write_passes")?,
             cache: size(&mut table, "cache")?,
             commands_per_drive: count(&mut table, "commands_per_drive")?,
-            destage_share: table
-                .take_fraction("destage_share")?
-                .filter(|share| *share > 0.0)
-                .ok_or_else(|| table.missing("destage_share"))?,
+            destage_share: share(&mut table, "destage_share")?,
             drive_write_cache: table
                 .take_flag("drive_write_cache")?
                 .ok_or_else(|| table.missing("drive_write_cache"))?,
@@ -137,6 +134,14 @@ fn count(table: &mut Table, key: &'static str) -> Result<u32, ConfigError> {
         .ok_or_else(|| table.missing(key))
 }
 
+fn share(table: &mut Table, key: &'static str) -> Result<f64, ConfigError> {
+    let value = table.take(key).ok_or_else(|| table.missing(key))?;
+    match value.fraction()? {
+        0.0 => Err(value.error("expected a fraction above 0")),
+        share => Ok(share),
+    }
+}
+
 fn rate(table: &mut Table, key: &'static str) -> Result<f64, ConfigError> {
     match table.take(key) {
         None => Err(table.missing(key)),
@@ -150,6 +155,21 @@ fn rate(table: &mut Table, key: &'static str) -> Result<f64, ConfigError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_share_of_nothing_is_refused() {
+        let change = Change {
+            part: "9650SE-16ML".to_owned(),
+            key: "destage_share".to_owned(),
+            value: "0".to_owned(),
+        };
+        let error = ControllerSheet::named("9650SE-16ML", &[change]).unwrap();
+        let error = error.unwrap_err().to_string();
+        assert!(
+            error.contains("destage_share") && error.contains("above 0"),
+            "{error}"
+        );
+    }
 
     #[test]
     fn every_sheet_of_the_catalogue_is_listed_and_is_read() {
