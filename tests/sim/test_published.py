@@ -11,9 +11,9 @@ from spindle import _core
 from spindle.report.charts.published import published_charts
 from spindle.run.simulate import read_figures
 from spindle.validation.published import large_file, randomio, sequential
-from spindle.validation.published.compare import FigureComparison, TablesError, goals, report
+from spindle.validation.published.compare import FigureComparison, TablesError, goals, piece_of, report
 from spindle.validation.published.prediction import Quantity, sdd_megabytes_per_s
-from spindle.validation.published.sensitivity import Banded
+from spindle.validation.published.sensitivity import Banded, variants
 from spindle.validation.published.sensitivity import report as sensitivity
 from tests.program import spindle
 
@@ -123,11 +123,10 @@ def test_a_single_file_is_in_one_piece_and_its_seeks_end_with_an_fsync() -> None
     seeks = next(of for of in large_file.of_bonnie(row) if of.figure == "seeks_s").runs[0]
     assert "groups" not in seeks.machine
     # Its readers and writers share one lock.
-    of_one, of_all = large_file.FILE_SIZE_2011.removesuffix("MiB"), large_file.FILE_2011.removesuffix("GB")
-    assert int(of_one) << 20 >= int(of_all) * 10**9
-    assert f"file_size = '{large_file.FILE_SIZE_2011}'" in seeks.machine
+    assert "file_size" not in seeks.machine
     assert "workers = 5" in seeks.workload
     assert "end_fsync = true" in seeks.workload
+    assert "fsync_fraction = '100%'" in seeks.workload
 
 
 def test_seekers_of_2004_do_not_sync() -> None:
@@ -288,13 +287,26 @@ def test_a_first_sync_that_runs_is_a_machine_of_its_own(level: str) -> None:
         _core.Machine.parse(running, "machine")
 
 
-def test_each_assumed_number_is_in_its_machine() -> None:
+def test_each_assumed_number_is_in_its_machine_or_load() -> None:
     """One that is not would have no effect at either end of its range."""
     stream = {"setup": "raid5_md", "drives": "6xHitachi", "read_mb_s": "84", "write_mb_s": "129", "note": ""}
     bonnie = {"layout": "n2", "fs": "xfs", "mkfs": "", "write_kib_s": "1", "rewrite_kib_s": "1", "read_kib_s": "1"}
     predictions = [*sequential.predictions(stream), *large_file.of_bonnie(bonnie | {"seeks_s": "1"})]
     for run in (run for prediction in predictions for run in prediction.runs):
-        assert [of.key for of in run.assumed if of.at(run.machine, "another") == run.machine] == []
+        texts = (run.machine, run.workload)
+        assert [of.key for of in run.assumed if all(of.at(text, "another") == text for text in texts)] == []
+
+
+def test_the_sensitivity_changes_what_is_assumed_of_a_load() -> None:
+    """bonnie++ of 2011 without fsyncs before the end (`-b`)."""
+    row = {"layout": "n2", "fs": "xfs", "mkfs": "", "write_kib_s": "1", "rewrite_kib_s": "1", "read_kib_s": "1"}
+    *streams, seeks = (of.runs[0] for of in large_file.of_bonnie(row | {"seeks_s": "1"}))
+    number = ("bonnie++ of 2011", "fsync", "the end", "each update", "each update")
+    assert not any(number in variants(of) for of in streams)
+    usual, changed = piece_of(seeks), variants(seeks)[number]["the end"]
+    assert usual.machine == changed.machine
+    [stream], [other] = (json.loads(of.workload)["streams"] for of in (usual, changed))
+    assert (stream["sync"]["fsync_fraction"], other["sync"]["fsync_fraction"]) == (1.0, 0.0)
 
 
 def test_a_raid5_whose_last_member_is_still_rebuilt_is_read_more_slowly(tmp_path: Path) -> None:

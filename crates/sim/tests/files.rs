@@ -150,6 +150,44 @@ fn a_buffered_write_waits_for_the_readers_of_its_file_and_they_for_it_on_xfs() {
     assert!(waits.requests.abs_diff(goes.requests) <= 4); // the threads under way at the end
 }
 
+/// Reads a second beside a thread that writes and syncs each block, both through the page cache; `pattern` is the reader's.
+fn reads_beside_fsyncs(kernel: &str, files: &str, pattern: &str) -> f64 {
+    let load = format!(
+        "seconds = 4\n[[stream]]\nname = 'writer'\ndirect = false\nsize = '8KiB'\npattern = 'uniform'\nregion = '0-1GiB'\n\
+         write_fraction = 1\nfsync_fraction = 1\n\
+         [[stream]]\nname = 'reader'\ndirect = false\nsize = '8KiB'\npattern = '{pattern}'\nregion = '1GiB-2GiB'\n"
+    );
+    let files = format!("[files]\nbarriers = false\n{files}");
+    let figures = run(&one(kernel, &files), &load);
+    let mut streams = figures.run.streams.iter();
+    let reader = streams.find(|of| of.name == "reader").unwrap();
+    reader.read.as_ref().unwrap().iops
+}
+
+#[test]
+fn a_buffered_read_waits_for_the_fsync_of_its_file_until_3_1() {
+    let of = |kernel: &str, kind: &str, pattern: &str| {
+        let beside = |size: &str| {
+            let files = format!("type = '{kind}'\nfile_size = '{size}'");
+            reads_beside_fsyncs(kernel, &files, pattern)
+        };
+        beside("2GiB") / beside("1GiB")
+    };
+    for kind in ["xfs", "ext4"] {
+        // Half of the writer's time is its log's.
+        let (until, since) = (of("2.6.32", kind, "uniform"), of("3.1", kind, "uniform"));
+        assert!(until < 0.75, "{kind} until 3.1: {until}");
+        assert!(since > 0.9, "{kind} since 3.1: {since}");
+    }
+    // Who reads on does not seek; on XFS it needs the numbers of its blocks.
+    let (xfs, ext4) = (
+        of("2.6.32", "xfs", "sequential"),
+        of("2.6.32", "ext4", "sequential"),
+    );
+    assert!(xfs < 0.9, "{xfs}");
+    assert!((0.97..1.03).contains(&ext4), "{ext4}");
+}
+
 #[test]
 fn direct_writes_of_ext3_and_ext4_go_one_after_another_and_those_of_xfs_do_not() {
     let rate = |kind: &str| {

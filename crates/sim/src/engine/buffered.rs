@@ -19,7 +19,7 @@ const PAGES_OF_BATCH: u64 = 15;
 impl Engine {
     /// Begins a request through the page cache.
     pub(super) fn issue_buffered(&mut self, slot: u32) -> Outcome {
-        if self.waits_for_iolock(slot) {
+        if self.waits_for_file(slot) || self.waits_for_iolock(slot) {
             return Ok(());
         }
         self.begin_buffered(slot)
@@ -801,8 +801,9 @@ impl Engine {
         } = self.load.slots[slot as usize];
         let stream = &self.load.streams[self.load.workers[worker as usize].stream];
         if stream.dsync && request.op == Op::Write {
-            self.load.slots[slot as usize].stage = Stage::Durable;
             self.release_iolock(slot)?;
+            self.unlock_file(slot)?;
+            self.load.slots[slot as usize].stage = Stage::Durable;
             return self.begin_sync(slot);
         }
         let is_copied = request.op != Op::Write

@@ -377,6 +377,7 @@ impl Engine {
                     at.stage = Stage::Sync;
                     at.issued_ns = now_ns;
                     if stream.buffered {
+                        self.unlock_file(slot)?;
                         return self.begin_sync(slot);
                     }
                     if has_log {

@@ -1,4 +1,4 @@
-//! fsyncs on a file system with a log, and the lock of a file.
+//! fsyncs on a file system with a log.
 //!
 //! With `[filesystem]` the rules are those of Linux 6.1. A write changes the inode's times once a timer tick (`current_time`,
 //! `file_update_time`), and the next fsync writes the log. On ext4 a transaction's descriptor and inode go first, then, between two
@@ -16,8 +16,8 @@ use std::collections::VecDeque;
 use spindle_workload::{Op, Request};
 
 use super::bio::{Bio, Chain, Issuer, Manner, Owner};
-use super::iolock::IoLocks;
 use super::load::{Slot, Stage};
+use super::locks::Locks;
 use super::{BLOCK, Engine, Outcome, Target};
 use crate::machine::{Files, FilesKind, Log, LogKind};
 use crate::ticks::Ticks;
@@ -29,13 +29,6 @@ const RECORD: u64 = 1024;
 const TRANSACTION: u64 = 12 << 10;
 /// Bytes of the log; it begins again from its first byte then.
 const LOG: u64 = 32 << 20;
-
-/// The lock of a file.
-#[derive(Debug, Default)]
-struct Lock {
-    holder: Option<u32>,
-    waiting: VecDeque<u32>,
-}
 
 /// A part of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -199,10 +192,8 @@ pub(crate) struct Journal {
     pub(super) opening: VecDeque<Vec<(u64, u64)>>,
     reads: usize,
     openers: Vec<u32>,
-    /// By number of the file.
-    locks: Vec<Lock>,
-    /// Those that buffered readers share, on XFS.
-    pub(super) io_locks: Option<IoLocks>,
+    /// Locks of files on older kernels.
+    pub(super) locks: Option<Locks>,
 }
 
 /// Whose log it is.
@@ -235,8 +226,7 @@ impl Journal {
             opening: VecDeque::new(),
             reads: 0,
             openers: Vec::new(),
-            locks: Vec::new(),
-            io_locks: None,
+            locks: None,
         }
     }
 
@@ -260,8 +250,7 @@ impl Journal {
             opening: VecDeque::new(),
             reads: 0,
             openers: Vec::new(),
-            locks: Vec::new(),
-            io_locks: IoLocks::of(files),
+            locks: Some(Locks::of(files)),
         }
     }
 
@@ -338,14 +327,6 @@ impl Journal {
     pub(super) fn has_own_place(&self) -> bool {
         matches!(self.rules, LogRules::Commits(_))
     }
-
-    fn lock(&mut self, file: u32) -> &mut Lock {
-        let at = file as usize;
-        if self.locks.len() <= at {
-            self.locks.resize_with(at + 1, Lock::default);
-        }
-        &mut self.locks[at]
-    }
 }
 
 impl Engine {
@@ -364,104 +345,19 @@ impl Engine {
             || !self.rules.kernel.counts_requests_by_direction()
     }
 
-    fn syncs_lock_files(&self) -> bool {
-        let is_of_files = |journal: &Journal| !journal.has_own_place();
-        self.rules.kernel.syncs_lock_files() && self.journal.as_deref().is_some_and(is_of_files)
-    }
-
-    /// A direct request needs the lock of its file, and does not have it: it is in line, or goes on if the lock is free.
-    pub(super) fn waits_for_file(&mut self, slot: u32) -> bool {
-        if !self.syncs_lock_files() {
-            return false;
-        }
-        let of = self.load.slots[slot as usize];
-        let Some(journal) = &mut self.journal else {
-            return false;
-        };
-        let locks = match of.request.op {
-            Op::Read => true,
-            // generic_file_aio_write has it until the data are there; XFS shares the file among direct writes.
-            _ => journal.kind() != Some(FilesKind::Xfs),
-        };
-        if of.stage != Stage::Data || !locks {
-            return false;
-        }
-        let is_write = of.request.op != Op::Read;
-        let lock = journal.lock(of.request.file);
-        if lock.holder == Some(slot) {
-            return false;
-        }
-        if lock.holder.is_some() {
-            lock.waiting.push_back(slot);
-            return true;
-        }
-        if is_write {
-            lock.holder = Some(slot);
-        }
-        false
-    }
-
-    /// The request has no more need of its file's lock; those in line go on.
-    pub(super) fn unlock_file(&mut self, slot: u32) -> Outcome {
-        let file = self.load.slots[slot as usize].request.file;
-        let Some(journal) = &mut self.journal else {
-            return Ok(());
-        };
-        let lock = journal.lock(file);
-        if lock.holder != Some(slot) {
-            return Ok(());
-        }
-        lock.holder = None;
-        loop {
-            let Some(journal) = &mut self.journal else {
-                return Ok(());
-            };
-            let lock = journal.lock(file);
-            if lock.holder.is_some() {
-                return Ok(());
-            }
-            let Some(next) = lock.waiting.pop_front() else {
-                return Ok(());
-            };
-            lock.holder = Some(next);
-            let of = self.load.slots[next as usize];
-            if of.stage == Stage::Sync {
-                self.join_log(next)?;
-                continue;
-            }
-            self.issue(next, false)?;
-            self.unplug()?;
-            if of.request.op == Op::Read
-                && let Some(journal) = &mut self.journal
-            {
-                journal.lock(file).holder = None;
-            }
-        }
-    }
-
     /// Begins an fsync: the data of the file are on their way to the medium.
     pub(super) fn sync_log(&mut self, slot: u32) -> Outcome {
-        let file = self.load.slots[slot as usize].request.file;
         if self.journal.as_ref().is_some_and(|of| of.has_own_place()) {
             return self.sync_commits(slot);
         }
-        let locks = self.syncs_lock_files();
-        let is_sync = self.load.slots[slot as usize].stage == Stage::Sync;
-        if locks
-            && is_sync
-            && let Some(journal) = &mut self.journal
-        {
-            let lock = journal.lock(file);
-            if lock.holder.is_some() {
-                lock.waiting.push_back(slot);
-                return Ok(());
-            }
-            lock.holder = Some(slot);
+        if self.waits_to_log(slot) {
+            return Ok(());
         }
         self.join_log(slot)
     }
 
-    fn join_log(&mut self, slot: u32) -> Outcome {
+    /// Shares the next write of the log.
+    pub(super) fn join_log(&mut self, slot: u32) -> Outcome {
         let Some(journal) = &mut self.journal else {
             return Ok(());
         };

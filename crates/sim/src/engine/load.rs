@@ -6,8 +6,8 @@ use std::collections::{BinaryHeap, VecDeque};
 use spindle_measure::settle::{Counts, Sampling};
 use spindle_measure::{EndedBy, OpKind, Plan, SteadyFigures, StreamRecorder};
 use spindle_workload::{
-    Arrival, Arrivals, Op, Passes, Priority, Request, RequestStream, Rest, Stream, Thinker,
-    Workload,
+    Arrival, Arrivals, Op, Passes, Pattern, Priority, Request, RequestStream, Rest, Stream,
+    Thinker, Workload,
 };
 
 use super::bio::Issuer;
@@ -230,6 +230,8 @@ pub(crate) struct StreamState {
     pub(crate) files: Vec<(u64, u64)>,
     /// Its requests go through the page cache.
     pub(crate) buffered: bool,
+    /// Its requests do not follow one another: each seeks first.
+    pub(crate) seeks: bool,
     /// Offsets of its next requests, instead of those of its pattern.
     places: std::vec::IntoIter<u64>,
 }
@@ -429,6 +431,7 @@ impl Load {
                 starts.zip(laid.sizes.iter().copied()).collect()
             }),
             buffered: !stream.direct,
+            seeks: stream.pattern != Pattern::Sequential,
             end_sync: stream.sync.end_fsync && changes,
             syncs_between: stream.sync.fsync_between,
             pace: stream

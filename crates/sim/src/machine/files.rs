@@ -44,7 +44,7 @@ pub struct Files {
     pub barriers: bool,
     /// The load writes them for the first time, so block numbers need not be read.
     pub new: bool,
-    /// Bytes of a file of the load: a longer stretch of addresses is several files, one after another.
+    /// Bytes of a file of the load: a longer stretch of addresses is several files, one after another. By default all is one file.
     pub file_size: u64,
     /// Allocation groups to which these files go in turn; 1: they are in one piece.
     pub groups: u64,
@@ -109,7 +109,7 @@ impl Files {
                 bytes if bytes >= ALIGNMENT && bytes.is_multiple_of(ALIGNMENT) => bytes,
                 _ => return Err(value.error("expected a multiple of 1 MiB")),
             },
-            None => 1 << 30,
+            None => u64::MAX,
         };
         let read_page_ns = table.take_duration("read_page")?;
         let write_page_ns = table.take_duration("write_page")?;

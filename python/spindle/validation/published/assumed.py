@@ -1,4 +1,4 @@
-"""Numbers of the write-ups' machines that no source states, with their ranges."""
+"""Numbers of the write-ups' machines and loads that no source states, with their ranges."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from msgspec import Struct
 
 
 class Assumed(Struct, frozen=True):
-    """A key of a machine file whose value is assumed."""
+    """A key of a machine or workload file whose value is assumed."""
 
     part: str
     """A part of the machine: `host of 2004`."""
     key: str
     value: str
-    """As it is in the machine file."""
+    """As it is in the file."""
     least: str
     most: str
     lines: tuple[tuple[str, str], ...] = ()
-    """A value and its line of the machine file, where that is not the key and the value."""
+    """A value and its line of the file, where that is not the key and the value."""
 
     @property
     def plain(self) -> str:
@@ -25,11 +25,11 @@ class Assumed(Struct, frozen=True):
 
     @property
     def line(self) -> str:
-        """The line of the machine file."""
+        """The line of the file."""
         return self._line_of(self.value)
 
     def at(self, text: str, end: str) -> str:
-        """Return the machine file with another value."""
+        """Return the text of a file with another value; without the key it stays as it is."""
         return text.replace(f"\n{self.line}\n", f"\n{self._line_of(end)}\n")
 
     def _line_of(self, value: str) -> str:
@@ -81,8 +81,20 @@ BATTERY = Assumed("9650SE-16ML", "battery", "true", "false", "true")
 """The write cache was on; whether there was a battery is not said. Without one, a barrier empties the cache."""
 DESTAGE_ORDER = Assumed("controllers with a cache", "destage_order", "'age'", "'address'", "'age'")
 """The order in which cached writes leave is in none of the maker's texts. By age none stays for long."""
+KERNEL_2011 = _text("host of 2011", "kernel", "2.6.32", "2.6.32", "2.6.38")
+"""The text names none. mdadm makes chunks of 512 KiB since 3.1.1 of 2009."""
 MEMORY_2011 = _text("host of 2011", "memory", "4GiB", "4GiB", "32GiB")
 """The text names no memory; the file is larger than any memory of that year."""
+SYNCED_2011 = Assumed(
+    "bonnie++ of 2011",
+    "fsync",
+    "each update",
+    "the end",
+    "each update",
+    lines=(("each update", "fsync_fraction = '100%'"), ("the end", "fsync_fraction = 0")),
+)
+"""Seekers may sync each block that they rewrite (`-b`); the options are not known. A seek took up to 100 ms, as
+only one with an fsync of its own does: without them the longest takes 23 ms in the model."""
 
 
 _NEVER_SYNCED = ("raid0", "linear")

@@ -17,11 +17,13 @@ from spindle.validation.published.assumed import (
     COPY_2004,
     COPY_2011,
     DESTAGE_ORDER,
+    KERNEL_2011,
     MEMORY_2011,
     READ_PAGE_2004,
     READ_PAGE_2011,
     SEND_PAGE_2004,
     SEND_PAGE_2011,
+    SYNCED_2011,
     WRITE_PAGE_2004_EXT3,
     WRITE_PAGE_2004_PLAIN,
     WRITE_PAGE_2011,
@@ -45,8 +47,8 @@ class Seekers(Struct, frozen=True):
 
     processes: int
     """Until 1.03 there are 3, since 1.90 there are 5 (README-2.00)."""
-    sync: bool
-    """The time ends after an fsync of each (since 1.90b: README-2.00, `CFileOp::action`)."""
+    syncs: str = ""
+    """Lines of the workload: fsyncs of the file."""
 
 
 HOST_2004 = Host(kernel="2.6.5", memory="512MiB", **plain(COPY_2004, ASK_PAGE_2004, SEND_PAGE_2004))
@@ -56,16 +58,15 @@ READ_AHEAD = {"untuned": "128KiB", "tuned": "8MiB"}
 CHUNK_2004_KIB = 64
 FILE_2004 = "20GB"
 RECORDS = {"dd": "1MiB", "bonnie++": "8KiB", "iozone": "64KiB"}
-SEEKERS_2004 = Seekers(processes=3, sync=False)
+FILE_SIZE_BONNIE_2004 = "1GiB"
+SEEKERS_2004 = Seekers(processes=3)
 
-HOST_2011 = Host(kernel="2.6.32", ask_page="0s", **plain(MEMORY_2011, COPY_2011, SEND_PAGE_2011))
-"""The text names neither kernel nor memory: both are assumed; the file is larger than any memory of that year."""
+HOST_2011 = Host(ask_page="0s", **plain(KERNEL_2011, MEMORY_2011, COPY_2011, SEND_PAGE_2011))
 CHEETAHS = Drives("ST3600057SS", 14)
 CHUNK_2011_KIB = 512
 FILE_2011 = "320GB"
-FILE_SIZE_2011 = "305176MiB"
-"""A single file: the whole of it."""
-SEEKERS_2011 = Seekers(processes=5, sync=True)
+SEEKERS_2011 = Seekers(processes=5, syncs=f"end_fsync = true\n{SYNCED_2011.line}\n")
+"""The time ends after an fsync of each (since 1.90b: README-2.00, `CFileOp::action`)."""
 MADE_2011: dict[str, str | int] = {"bitmap": "internal", "data_offset": "1MiB"}
 """The write-up's command: `mdadm --create --bitmap=internal --level=raid10 --raid-devices=14`; mdadm makes metadata 1.2
 since 3.1.1."""
@@ -78,6 +79,7 @@ WRITTEN_PAGE_2004 = {
 """Times of a written page by file system."""
 
 ASSUMED_2011 = (
+    KERNEL_2011,
     COPY_2011,
     MEMORY_2011,
     READ_PAGE_2011,
@@ -104,7 +106,7 @@ def of_hardware(row: dict[str, str]) -> Iterator[Prediction]:
         queue=queue,
         controller="9500S-12",
         destage_order=DESTAGE_ORDER.plain,
-        files=_files_of_2004(row["fs"], is_new=row["metric"] == "seq_write"),
+        files=_files_of_2004(row["fs"], row["tool"], is_new=row["metric"] == "seq_write"),
     )
     load, value = _load(row["metric"], row["tool"], HOST_2004, FILE_2004, SEEKERS_2004, row["unit"])
     of_files = (READ_PAGE_2004, *WRITTEN_PAGE_2004[row["fs"]]) if row["fs"] != "raw" else (ASK_PAGE_2004,)
@@ -120,7 +122,6 @@ def of_bonnie(row: dict[str, str]) -> Iterator[Prediction]:
     array = md("raid10", row["layout"], CHUNK_2011_KIB) | MADE_2011 | synced("raid10")
     files: dict[str, str | int] = {
         "type": row["fs"],
-        "file_size": FILE_SIZE_2011,
         "read_page": READ_PAGE_2011.plain,
         "write_page": WRITE_PAGE_2011.plain,
     }
@@ -133,16 +134,16 @@ def of_bonnie(row: dict[str, str]) -> Iterator[Prediction]:
         ("seeks_s", "seeks", "1/s"),
     ):
         load, value = _load(metric, "bonnie++", HOST_2011, FILE_2011, SEEKERS_2011, unit)
-        yield _prediction(
-            "bonnie_14sas_2011.csv", name, column, unit, row[column], Run(text, load, ASSUMED_2011), value
-        )
+        assumed = (*ASSUMED_2011, SYNCED_2011) if metric == "seeks" else ASSUMED_2011
+        yield _prediction("bonnie_14sas_2011.csv", name, column, unit, row[column], Run(text, load, assumed), value)
 
 
-def _files_of_2004(fs: str, *, is_new: bool) -> dict[str, str | int] | None:
+def _files_of_2004(fs: str, tool: str, *, is_new: bool) -> dict[str, str | int] | None:
     """The file system of a row; `raw` is none."""
     if fs == "raw":
         return None
-    return {"type": fs, "new": is_new, **plain(READ_PAGE_2004, *WRITTEN_PAGE_2004[fs])}
+    several: dict[str, str | int] = {"file_size": FILE_SIZE_BONNIE_2004} if tool == "bonnie++" else {}
+    return {"type": fs, "new": is_new, **several, **plain(READ_PAGE_2004, *WRITTEN_PAGE_2004[fs])}
 
 
 def _prediction(
@@ -167,8 +168,7 @@ def _load(
     common = f"direct = false\nsize = '{RECORDS[tool]}'\nregion = '0-{file}'\nseconds = 'none'\n"
     if metric == "seeks":
         load = f"pattern = 'uniform'\nworkers = {seekers.processes}\nrewrite_fraction = '10%'\nrequests = {SEEKS}\n"
-        load += "end_fsync = true\n" if seekers.sync else ""
-        return common + load, _seeks
+        return common + load + seekers.syncs, _seeks
     rate = {"KiB/s": kibibytes_per_s, "MB/s": megabytes_per_s}[unit]
     stream = f"pattern = 'sequential'\nbytes = '{LENGTHS[host.kernel]}'\n"
     if metric == "rewrite" and tool == "bonnie++":

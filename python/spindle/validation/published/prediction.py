@@ -26,7 +26,7 @@ class Run(Struct, frozen=True):
     machine: str
     workload: str
     assumed: tuple[Assumed, ...] = ()
-    """Numbers of the machine file that no source states."""
+    """Numbers of both files that no source states."""
 
 
 class Prediction(Struct, frozen=True, kw_only=True):

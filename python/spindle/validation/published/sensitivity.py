@@ -69,7 +69,7 @@ def report(folder: Path, place: Place = HERE, watch: Watch | None = None) -> Sen
     jobs: dict[tuple[Run, Number | None, str], Simulation] = {}
     for run in runs:
         jobs[run, None, ""] = piece_of(run)
-        for number, pieces in _variants(run).items():
+        for number, pieces in variants(run).items():
             for end, piece in pieces.items():
                 jobs[run, number, end] = piece
     figures = dict(zip(jobs, _simulated(list(jobs.values()), place, watch or SilentWatch()), strict=True))
@@ -88,7 +88,7 @@ def report(folder: Path, place: Place = HERE, watch: Watch | None = None) -> Sen
     return SensitivityReport(_banded(compared, list(ends.values())), effects, goals(compared))
 
 
-def _variants(run: Run) -> dict[Number, dict[str, Simulation]]:
+def variants(run: Run) -> dict[Number, dict[str, Simulation]]:
     """The simulations of a run with a number at an end of its range."""
     found: dict[Number, dict[str, Simulation]] = {}
     usual = piece_of(run)
@@ -98,7 +98,8 @@ def _variants(run: Run) -> dict[Number, dict[str, Simulation]]:
         }
     for of in run.assumed:
         found[of.part, of.key, of.least, of.value, of.most] = {
-            end: replace(usual, machine=of.at(run.machine, end)) for end in _ends(of)
+            end: piece_of(replace(run, machine=of.at(run.machine, end), workload=of.at(run.workload, end)))
+            for end in _ends(of)
         }
     return found
 
