@@ -364,4 +364,5 @@ fn wrong_files_are_one_clear_line() {
     assert!(error("type = 'zfs'").contains("xfs"));
     assert!(error("type = 'xfs'\nfile_size = '1000'").contains("multiple of 1 MiB"));
     assert!(error("type = 'xfs'\ngroups = 0").contains("groups"));
+    assert!(error("type = 'xfs'\ngroups = 4").contains("file_size"));
 }

@@ -109,6 +109,7 @@ impl Files {
                 bytes if bytes >= ALIGNMENT && bytes.is_multiple_of(ALIGNMENT) => bytes,
                 _ => return Err(value.error("expected a multiple of 1 MiB")),
             },
+            None if groups > 1 => return Err(table.missing("file_size")),
             None => u64::MAX,
         };
         let read_page_ns = table.take_duration("read_page")?;
