@@ -105,8 +105,11 @@ impl Engine {
 
     /// A request needs `i_mutex` or `XFS_ILOCK` of its file, and does not get it: it is in line.
     pub(super) fn waits_for_file(&mut self, slot: u32) -> bool {
+        if !self.has_mutexes() {
+            return false;
+        }
         let of = self.load.slots[slot as usize];
-        if !self.has_mutexes() || of.stage != Stage::Data {
+        if of.stage != Stage::Data {
             return false;
         }
         let stream = &self.load.streams[self.load.workers[of.worker as usize].stream];

@@ -9,7 +9,7 @@ class Assumed(Struct, frozen=True):
     """A key of a machine or workload file whose value is assumed."""
 
     part: str
-    """A part of the machine: `host of 2004`."""
+    """A part of the machine, or a load: `host of 2004`."""
     key: str
     value: str
     """As it is in the file."""

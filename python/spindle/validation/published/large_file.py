@@ -88,7 +88,7 @@ ASSUMED_2011 = (
     *first_sync("raid10", CHEETAHS.count),
 )
 
-LENGTHS = {"2.6.5": "2GiB", "2.6.32": "32GiB"}
+LENGTHS = {HOST_2004.kernel: "2GiB", HOST_2011.kernel: "32GiB"}
 """Bytes of a stream by the kernel of the host: several times the memory."""
 SEEKS = 8192
 
