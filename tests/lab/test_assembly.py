@@ -141,10 +141,17 @@ def test_the_agent_may_write_only_what_was_made() -> None:
     assert "--workload '/lab/load/x y.toml'" in line
     assert "--target /dev/vda --erase /dev/vda" in line
     assert "--set size=4KiB" in line
+    assert "--settle 2s" in line
     machine = _core.Machine.parse(f"[filesystem]\ntype = 'xfs'\nsize = '1GiB'\n{DRIVES}1", "one.toml")
     made = script(Task(machine, setup_of(machine), "x", "", []))
     assert f"--target /mnt --create {1 << 30}" in made
     assert "--erase" not in made
+
+
+def test_a_rebuild_begins_with_the_load() -> None:
+    array = "[array]\nlevel = 'raid5'\nrebuild = 1\n"
+    machine = _core.Machine.parse(f"{array}{DRIVES}3", "rebuilt.toml")
+    assert "--settle 0s" in script(Task(machine, setup_of(machine), "x", "", []))
 
 
 def test_the_simulator_refuses_what_only_a_kernel_has(tmp_path: Path) -> None:

@@ -73,6 +73,7 @@ pub(crate) fn measure(
     let steps = steps_of(workload);
     let streams: Vec<&Stream> = steps.iter().flat_map(|step| &step.load.streams).collect();
     let target = target::open(options, &streams, stopping)?;
+    stopping.rest(options.settle)?;
     let mut bench = LoadRunner::new(options, &target, stopping, starter);
     let mut runs = Vec::new();
     let mut failed = None;

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use spindle_config::units;
 
@@ -22,6 +23,7 @@ Run a workload on a target without Python. `spindle show`, `compare` and `report
   --output FILE       where the result goes, a new file; - for standard output
   --set KEY=VALUE     change a key of the workload; several may follow, and it may be given again
   --create SIZE       make a test file of this size; it is gone at the end
+  --settle TIME       time between the making of the test file and the load: the system ends what the file has left  [default: 0s]
   --erase PATH        agree to lose the data of this block device, the target named again
   --erase-content     agree although the device is not empty at both ends
   --erase-stacked     agree although the device is built of other devices
@@ -74,6 +76,8 @@ pub(crate) struct Options {
     pub(crate) overrides: Vec<(String, String)>,
     /// Size of the test file to be made, bytes.
     pub(crate) create: Option<u64>,
+    /// Time between the making of the test file and the load.
+    pub(crate) settle: Duration,
     pub(crate) consent: Consent,
     pub(crate) engine: spindle_engine::Options,
 }
@@ -179,6 +183,10 @@ fn run(mut words: Words) -> Result<Command, Failure> {
             "--create" => {
                 let size = words.value(option, inside)?;
                 asked.create = Some(size_of(option, &size)?);
+            }
+            "--settle" => {
+                let settle_ns = duration(option, &words.value(option, inside)?)?;
+                asked.settle = Duration::from_nanos(settle_ns);
             }
             "--erase" => asked.consent.erase = Some(words.value(option, inside)?.into()),
             "--engine" => {
@@ -356,6 +364,7 @@ mod tests {
             ("run --set size", "size"),
             ("run --create 0", "--create"),
             ("run --create many", "--create"),
+            ("run --settle long", "--settle"),
             ("run --engine aio", "aio"),
             ("run --cpus a", "--cpus"),
             ("run --interval 0s", "--interval"),

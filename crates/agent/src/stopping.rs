@@ -2,12 +2,16 @@
 
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use spindle_engine::durable::Durability;
 use spindle_engine::kernel::EndingSignals;
 use spindle_engine::{ReadBack, Run};
 
 use crate::failure::{Failure, reason};
+
+/// A rest is cut short at most so late after a signal.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// The work that a signal stops.
 #[derive(Debug, Clone)]
@@ -75,6 +79,16 @@ impl StopSignal {
             Some(signal) => Err(Failure::Stopped(signal)),
             None => Ok(()),
         }
+    }
+
+    /// Nothing is done for this time, unless a signal comes.
+    pub(crate) fn rest(&self, time: Duration) -> Result<(), Failure> {
+        let begun = Instant::now();
+        while let Some(left) = time.checked_sub(begun.elapsed()) {
+            self.check()?;
+            std::thread::sleep(left.min(LOOK));
+        }
+        self.check()
     }
 
     /// From now on a signal stops this; one that has come already stops it at once.

@@ -309,6 +309,24 @@ fn a_signal_ends_the_run_and_its_figures_are_kept() {
 }
 
 #[test]
+fn a_signal_ends_the_time_before_the_load() {
+    let folder = Folder::new("settle");
+    let workload = folder.workload("seconds = 1\n");
+    let output = folder.path("r.json");
+    let mut child = Command::new(AGENT)
+        .args(["run", "--workload", &workload, "--target", "null:1GiB"])
+        .args(["--settle", "600s", "--output", &output])
+        .spawn()
+        .expect("the agent");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let pid = child.id().to_string();
+    let sent = Command::new("kill").args(["-TERM", &pid]).status();
+    assert!(sent.expect("kill").success());
+    assert_eq!(child.wait().expect("its end").code(), Some(128 + 15));
+    assert!(!Path::new(&output).exists(), "nothing was measured");
+}
+
+#[test]
 fn it_says_its_version() {
     let said = String::from_utf8(agent(&["--version"]).stdout).expect("text");
     assert_eq!(

@@ -32,8 +32,9 @@ pub(crate) struct Share {
     taken_ns: u64,
 }
 
-/// A chunk is what a worker used up in this time: one that is slow keeps nothing that the others wait for at the end.
-const CHUNK_NS: u64 = 1_000_000;
+/// A chunk is what a worker used up in this time: one that is slow keeps nothing that the others wait for at the end. Who
+/// issues nothing for longer gives back what it holds.
+pub(crate) const CHUNK_NS: u64 = 1_000_000;
 
 impl Budget {
     pub(crate) fn new(total: u64, workers: u32, largest_chunk: u64) -> Budget {
@@ -89,6 +90,14 @@ impl Share {
     /// Takes back what was paid for a request that does not count.
     pub(crate) fn refund(&mut self, cost: i64) {
         self.held += cost;
+    }
+
+    /// Leaves the part to the others.
+    pub(crate) fn give_back(&mut self, budget: &Budget) {
+        if self.held > 0 {
+            budget.left.fetch_add(self.held, Relaxed);
+            self.held = 0;
+        }
     }
 
     /// True if this worker can take nothing any more.
@@ -149,6 +158,13 @@ impl<'a> Purse<'a> {
     pub(crate) fn refund(&mut self, requests: i64, bytes: i64) {
         for (_, share, _, reason) in &mut self.budgets {
             share.refund(cost(reason, requests, bytes));
+        }
+    }
+
+    /// Leaves to the others what this thread holds.
+    pub(crate) fn give_back(&mut self) {
+        for (budget, share, ..) in &mut self.budgets {
+            share.give_back(budget);
         }
     }
 

@@ -11,7 +11,7 @@ use spindle_measure::{EndedBy, OpKind};
 use spindle_workload::{Hold, Request};
 
 use crate::backend::{Backend, Errno, Wait};
-use crate::budget::{PassBudget, Purse};
+use crate::budget::{CHUNK_NS, PassBudget, Purse};
 use crate::clock::{Clock, sleep_ns};
 use crate::feed::{Drawn, Source};
 use crate::shared::{Shared, StreamShared, WorkerCell};
@@ -65,6 +65,14 @@ enum ExitReason {
     Taken,
 }
 
+/// A request that is drawn but not yet due.
+struct Pending {
+    due: u64,
+    request: Request,
+    /// It is taken from the budgets.
+    is_paid: bool,
+}
+
 /// A worker at work.
 pub(crate) struct Worker<'a, B: Backend> {
     backend: B,
@@ -76,8 +84,7 @@ pub(crate) struct Worker<'a, B: Backend> {
     target: &'a Target,
     clock: Clock,
     source: Source,
-    /// A request that is drawn and paid for but not yet due, with its time.
-    pending: Option<(u64, Request)>,
+    pending: Option<Pending>,
     /// A free slot is always filled at once.
     simple: bool,
     purse: Purse<'a>,
@@ -232,6 +239,18 @@ impl<'a, B: Backend> Worker<'a, B> {
 
     /// Gives each free slot a request that is due; returns the time afterwards.
     fn fill_when_due(&mut self, now: u64) -> u64 {
+        let now = self.fill_until_wait(now);
+        if self.purse.is_limited()
+            && self.next_event != u64::MAX
+            && self.next_event > now + CHUNK_NS
+        {
+            self.give_back();
+        }
+        now
+    }
+
+    /// The same; `next_event`: the time at which the next one is.
+    fn fill_until_wait(&mut self, now: u64) -> u64 {
         self.next_event = u64::MAX;
         let idle = self.inflight == 0 && self.core.unstamped() == 0;
         match self.core.rests(now, idle) {
@@ -256,10 +275,14 @@ impl<'a, B: Backend> Worker<'a, B> {
             self.core.free.give(index);
         }
         while let Some(index) = self.core.free.last() {
-            let (due, request) = match self.pending.take() {
+            let mut next = match self.pending.take() {
                 Some(pending) => pending,
                 None => match self.draw(now) {
-                    Drawn::Request(due, request) => (due, request),
+                    Drawn::Request(due, request) => Pending {
+                        due,
+                        request,
+                        is_paid: true,
+                    },
                     Drawn::Unpaid => {
                         self.end_or_wait(now);
                         break;
@@ -270,11 +293,18 @@ impl<'a, B: Backend> Worker<'a, B> {
                     }
                 },
             };
-            if due > now {
-                self.pending = Some((due, request));
-                self.next_event = self.next_event.min(due);
+            if next.due > now {
+                self.next_event = self.next_event.min(next.due);
+                self.pending = Some(next);
                 break;
             }
+            next.is_paid = next.is_paid || self.purse.pay(next.request.len, now);
+            if !next.is_paid {
+                self.pending = Some(next);
+                self.end_or_wait(now);
+                break;
+            }
+            let Pending { due, request, .. } = next;
             let in_ramp = self.purse.is_limited() && now < self.orders.ramp_end;
             self.core.free.take();
             let call = if self.orders.open {
@@ -301,10 +331,22 @@ impl<'a, B: Backend> Worker<'a, B> {
         }
     }
 
-    /// A budget is used up; in the ramp, the cost of outstanding requests comes back, unless the ramp ends first.
+    /// Others do not wait for what this worker holds while it waits itself.
+    #[cold]
+    fn give_back(&mut self) {
+        if let Some(pending) = &mut self.pending
+            && std::mem::take(&mut pending.is_paid)
+        {
+            self.purse.refund(1, i64::from(pending.request.len));
+        }
+        self.purse.give_back();
+    }
+
+    /// A budget is used up; in the ramp, the cost of outstanding requests comes back, unless the ramp ends first. A worker
+    /// that waits may just have given something back.
     #[cold]
     fn end_or_wait(&mut self, now: u64) {
-        if now < self.orders.ramp_end {
+        if now < self.orders.ramp_end || self.spent().is_none() {
             self.next_event = self.next_event.min(now + CHECK_NS);
         } else {
             self.end_of_budget(now);
@@ -500,6 +542,7 @@ impl<'a, B: Backend> Worker<'a, B> {
 
     fn stop_issuing(&mut self, now: u64) {
         self.issuing = false;
+        self.give_back();
         self.core.ended_at = if self.timed_out { self.orders.end } else { now };
         self.cell.drain_since.store(now.max(1), Relaxed);
         self.next_check = 0;
@@ -534,8 +577,8 @@ impl<'a, B: Backend> Worker<'a, B> {
     /// The budget that is used up for this worker, and true if it is the whole run's. What is paid for is still issued.
     fn spent(&self) -> Option<(bool, EndedBy)> {
         match self.pending {
-            Some(_) => None,
-            None => self.purse.spent(),
+            Some(Pending { is_paid: true, .. }) => None,
+            _ => self.purse.spent(),
         }
     }
 
@@ -581,8 +624,9 @@ impl<'a, B: Backend> Worker<'a, B> {
 
     /// The backlog of an overloaded target: its oldest arrival was due this long before the end.
     fn note_unissued(&mut self) {
-        let pending = self.pending.take().or_else(|| self.source.next_if_any());
-        if let Some((due, _)) = pending {
+        let pending = self.pending.take().map(|next| next.due);
+        let due = pending.or_else(|| Some(self.source.next_if_any()?.0));
+        if let Some(due) = due {
             self.core.unissued_lag = self.core.ended_at.saturating_sub(due);
         }
     }

@@ -7,7 +7,9 @@ use std::time::Duration;
 use common::*;
 use spindle_engine::{NullTarget, Options, Phase, Run};
 use spindle_measure::{EndedBy, little};
-use spindle_workload::{Arrival, Content, End, Mix, Pattern, Spacing, SteadyRule};
+use spindle_workload::{
+    Arrival, Content, End, Mix, Pattern, RateLimit, Spacing, SteadyRule, Stream, Think,
+};
 
 #[test]
 fn a_number_of_requests_is_met_exactly() {
@@ -114,6 +116,56 @@ fn bytes_of_the_length_of_a_file_take_every_block_of_it() {
             let left = now.iter().position(|byte| *byte != 0);
             assert_eq!(left, None, "{engine:?}, round {round}");
         }
+    }
+}
+
+/// How a stream waits, and the requests that it has sent until then.
+type Wait<'a> = (&'a dyn Fn(&mut Stream), u64);
+
+#[test]
+fn nobody_waits_for_requests_that_a_waiting_worker_holds() {
+    const WAIT: u64 = 20_000 * MS;
+    let open = |slow: &mut Stream| {
+        let (rate_iops, spacing) = (0.05, Spacing::Constant);
+        slow.arrival = Arrival::Open { rate_iops, spacing };
+    };
+    let limited = |slow: &mut Stream| slow.rate_limit = Some(RateLimit::Iops { iops: 0.05 });
+    let thinks = |every: u32| {
+        move |slow: &mut Stream| {
+            slow.depth = 16;
+            slow.think = Some(Think {
+                mean_ns: WAIT,
+                exponential: false,
+                every,
+                work_ns: 0,
+                spin_ns: 0,
+            });
+        }
+    };
+    let waits: [Wait; 4] = [
+        (&open, 1),
+        (&limited, 1),
+        (&thinks(0), 16),
+        (&thinks(16), 16),
+    ];
+    let target = NullTarget {
+        size_bytes: 1 << 30,
+        service_ns: MS / 20,
+    };
+    for (index, (wait, sent)) in waits.into_iter().enumerate() {
+        let (mut slow, mut busy) = (stream("slow"), stream("busy"));
+        wait(&mut slow);
+        busy.depth = 4;
+        let mut load = workload(vec![slow, busy]);
+        load.end = End {
+            requests: Some(8_000),
+            ..End::default()
+        };
+        let run = Run::start_null(&load, target, Options::default()).expect("start");
+        let figures = run.finish().expect("figures");
+        assert_eq!(figures.ended_by, EndedBy::Requests);
+        let done = (requests(&figures, 0), requests(&figures, 1));
+        assert_eq!(done, (sent, 8_000 - sent), "wait {index}");
     }
 }
 

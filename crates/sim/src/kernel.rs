@@ -81,6 +81,13 @@ impl Kernel {
         }
     }
 
+    /// Readers that wait for a semaphore get it together, also those behind a writer (5.3 "locking/rwsem: Wake up almost all
+    /// readers in wait queue"). In the lab's traces writers that wait go before them.
+    #[must_use]
+    pub fn wakes_all_readers(self) -> bool {
+        self >= Kernel::new(5, 3, 0)
+    }
+
     /// fsync has the lock of the file (`i_mutex`) until its log is on the drives (`do_fsync`; until 3.1: "fs: push i_mutex
     /// and filemap_write_and_wait down into ->fsync() handlers"), and direct reads of XFS take it for a moment before
     /// they are sent (`xfs_read`).

@@ -218,6 +218,58 @@ fn those_who_sync_while_a_commit_is_under_way_share_the_next() {
 }
 
 #[test]
+fn who_shares_a_commit_of_xfs_flushes_once_more_after_it() {
+    // Three writes one after another on one drive: the first one's fsync begins the commit, at the drive behind the others.
+    let load = "seconds = 'none'\nrequests = 3\nwrite_fraction = 1\nfsync_every = 1\nworkers = 3\n\
+                pattern = 'sequential'\nregion = '0-12KiB'\n";
+    let drives = |count: u32, array: &str, kind: &str| {
+        let text = format!(
+            "[queue]\nscheduler = 'none'\n{array}[filesystem]\ntype = '{kind}'\n[[drive]]\nservice = '5ms'\n\
+             flush = '5ms'\ncapacity = '4GiB'\nqueue_depth = 32\ncount = {count}\n"
+        );
+        traced(&machine(&text), load).0.run.elapsed_ns / 5_000_000
+    };
+    // A flush, the record and another flush. Of those who share it the first has a flush of its own, and the second the next.
+    assert_eq!(drives(1, "", "xfs"), 3 + 3 + 2);
+    // md begins one for both.
+    let raid0 = "[array]\nlevel = 'raid0'\n";
+    assert_eq!(drives(2, raid0, "xfs"), 3 + 3 + 1);
+    // On ext4 the commit's own flush comes after all writes: it is enough.
+    assert_eq!(drives(1, "", "ext4"), 3 + 4);
+    assert_eq!(drives(2, raid0, "ext4"), 3 + 4);
+}
+
+/// Reads a second of seven threads beside one that writes blocks, all through the page cache.
+fn reads_beside_writes(kind: &str, sync: &str) -> f64 {
+    // Reads take different times: those that begin and end together keep no one waiting.
+    let drive = "[[drive]]\nservice = '1ms'\nspread = 'uniform'\nservers = 8\nflush = '15ms'\ncapacity = '4GiB'\n\
+                 queue_depth = 32\n";
+    let text = format!(
+        "[queue]\nscheduler = 'none'\n[filesystem]\ntype = '{kind}'\nsize = '2GiB'\n{drive}"
+    );
+    let load = format!(
+        "seconds = 4\n[[stream]]\nname = 'writer'\ndirect = false\npattern = 'uniform'\nwrite_fraction = 1\n\
+         workers = 4\nworker_rate = '10 IOPS'\n{sync}\n\
+         [[stream]]\nname = 'reader'\ndirect = false\npattern = 'uniform'\nworkers = 7\n"
+    );
+    let figures = traced(&machine(&text), &load).0;
+    let mut streams = figures.run.streams.iter();
+    let reader = streams.find(|of| of.name == "reader").unwrap();
+    reader.read.as_ref().unwrap().iops
+}
+
+#[test]
+fn a_buffered_write_keeps_the_readers_of_its_file_waiting_on_xfs() {
+    let lost =
+        |sync: &str| 1.0 - reads_beside_writes("xfs", sync) / reads_beside_writes("ext4", sync);
+    let for_writes = lost("");
+    assert!((0.01..0.1).contains(&for_writes), "{for_writes}");
+    // An fsync has the inode until its log is written, 31 ms; the next write comes before that and waits, and the readers for it.
+    let for_fsyncs = lost("fsync_every = 1");
+    assert!((0.6..0.9).contains(&for_fsyncs), "{for_fsyncs}");
+}
+
+#[test]
 fn the_record_of_xfs_is_a_stripe_unit_long() {
     let on_array = |chunk: &str| {
         let tables =

@@ -26,6 +26,10 @@ _FOLDER = "lab/load"
 """Folder of the archive with the workload."""
 _END = b"\0"
 """Between the result and the kernel's log."""
+SETTLE_S = 2
+"""Time before the load, in which the machine ends what its setup and the test file have left: md marks the array as
+clean some time after the last write (`safe_mode_delay`); bfq takes the load's threads for a part of what started the
+array (`bfq_burst_interval`), and write-back is throttled otherwise at first (`wb_recent_wait`)."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +48,6 @@ class Task:
     interval_ns: int = 1_000_000_000
     tolerate_errors: bool = False
     is_traced: bool = False
-    idle_s: int = 0
-    """Time between the machine's setup and the load, which makes its file first."""
     has_log_times: bool = False
     """The kernel's log has the virtual time of each line."""
 
@@ -95,6 +97,7 @@ def script(task: Task) -> str:
     words = [AGENT, "run", "--workload", f"/{_FOLDER}/{task.name}.toml", "--output", "/run/result"]
     words += ["--engine", task.engine, "--timestamps", task.timestamps, "--interval", f"{task.interval_ns}ns"]
     words += ["--cpu-per-request", f"{setup.cpu_per_request_ns}ns"]
+    words += ["--settle", f"{_settle_s(setup)}s"]
     words += ["--tolerate-errors"] if task.tolerate_errors else []
     opening = ""
     if setup.filesystem is not None:
@@ -107,9 +110,8 @@ def script(task: Task) -> str:
     for key, value in task.overrides:
         words += ["--set", f"{key}={value}"]
     times = "echo 1 >/sys/module/printk/parameters/time\n" if task.has_log_times else ""
-    idle = f"sleep {task.idle_s}\n" if task.idle_s else ""
     return f"""{times}dmesg -c >/dev/null
-{setup.text()}{opening}{idle}{shlex.join(words)} >&2
+{setup.text()}{opening}{shlex.join(words)} >&2
 status=$?
 [ -s /run/result ] || exit $status
 cat /run/result
@@ -117,6 +119,11 @@ printf '\\0'
 dmesg
 exit $status
 """
+
+
+def _settle_s(setup: Setup) -> int:
+    """A rebuild begins with the load."""
+    return 0 if setup.array is not None and setup.array.rebuild is not None else SETTLE_S
 
 
 def carry_out(task: Task, version: str | None = None) -> LabRun:

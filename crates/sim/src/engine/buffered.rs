@@ -25,8 +25,20 @@ impl Engine {
         self.begin_buffered(slot)
     }
 
-    /// Begins it; it has the lock of its file.
+    /// Begins it; it has the lock of its file. Who reads needs the inode's too, but who has that alone has both.
     pub(super) fn begin_buffered(&mut self, slot: u32) -> Outcome {
+        let reads = matches!(
+            self.load.slots[slot as usize].request.op,
+            Op::Read | Op::Rewrite
+        );
+        if !reads && self.journal.is_some() && !self.note_access(slot) {
+            return Ok(());
+        }
+        self.begin_pages(slot)
+    }
+
+    /// Begins it; it has all locks.
+    pub(super) fn begin_pages(&mut self, slot: u32) -> Outcome {
         let request = self.load.slots[slot as usize].request;
         let (first, _) = pages_of(request.offset, u64::from(request.len));
         if let Some(cache) = &mut self.cache {

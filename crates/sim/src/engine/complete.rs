@@ -51,7 +51,7 @@ impl Engine {
             Finished::Flush => {
                 // The next flush may begin while these go on.
                 let mut slots = std::mem::take(&mut self.flushed);
-                slots.append(self.queues[queue].flushed());
+                self.queues[queue].take_flushed(&mut slots);
                 for slot in slots.drain(..) {
                     if self.rules.reading_ns > 0 {
                         self.postponed.push_back(Postponed::Flushed(queue, slot));

@@ -6,19 +6,21 @@ use super::{Engine, Outcome, Target};
 
 impl Engine {
     /// Empties the write caches of all drives for a slot; the number of its parts. md flushes its members once at a time,
-    /// and all who come meanwhile share the next time (`md_flush_request`).
+    /// and all who come meanwhile share the next time (`md_flush_request`). The worker that
+    /// begins it runs after the threads that ask for it in the same moment, and after what they send (`submit_flushes`).
     pub(super) fn flush(&mut self, slot: u32) -> u32 {
         let Target::Array(fabric) = &mut self.target else {
             return self.flush_drives(slot);
         };
         fabric.flushes.waiting.push(slot);
-        if fabric.flushes.left == 0 {
-            self.begin_flush();
-        }
+        self.has_md_flush |= fabric.flushes.left == 0;
         1
     }
 
-    fn begin_flush(&mut self) {
+    /// md begins a flush that it was asked for.
+    #[cold]
+    pub(super) fn begin_md_flush(&mut self) {
+        self.has_md_flush = false;
         let left = self.flush_drives(Flushes::SLOT);
         if let Target::Array(fabric) = &mut self.target {
             let flushes = &mut fabric.flushes;
@@ -39,9 +41,7 @@ impl Engine {
         }
         let mut slots = std::mem::take(&mut fabric.flushes.done);
         std::mem::swap(&mut slots, &mut fabric.flushes.running);
-        if !fabric.flushes.waiting.is_empty() {
-            self.begin_flush();
-        }
+        self.has_md_flush = !fabric.flushes.waiting.is_empty();
         for slot in slots.drain(..) {
             self.part_done(slot)?;
         }

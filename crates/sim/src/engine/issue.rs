@@ -16,15 +16,20 @@ impl Engine {
     pub(super) fn issue(&mut self, slot: u32, plugged: bool) -> Outcome {
         let of = self.load.slots[slot as usize];
         let is_own = !matches!(of.stage, Stage::Pages | Stage::Log);
-        if self.journal.is_some() && !self.note_write(slot) {
-            return Ok(());
-        }
         if is_own && self.cache.is_some() && self.is_buffered(of.worker) {
             return self.issue_buffered(slot);
         }
-        if self.journal.is_some() && self.waits_for_file(slot) {
+        if self.journal.is_some() && (!self.note_access(slot) || self.waits_for_file(slot)) {
             return Ok(());
         }
+        self.issue_unlocked(slot, plugged)
+    }
+
+    /// Sends a request of the load that has the locks that it needs.
+    #[inline(always)]
+    pub(super) fn issue_unlocked(&mut self, slot: u32, plugged: bool) -> Outcome {
+        let of = self.load.slots[slot as usize];
+        let is_own = !matches!(of.stage, Stage::Pages | Stage::Log);
         let request = of.request;
         let (issuer, manner) = self.manner_of(slot);
         let write = manner.write;

@@ -71,8 +71,36 @@ struct Inode {
     /// XFS: fsyncs that wait for a commit. They share the inode's lock, which who changes the times needs alone
     /// (`xfs_fsync_flush_log`, `xfs_vn_update_time`).
     holders: u32,
-    /// Slots of writes that wait until they may change the times, and of fsyncs that came after them.
-    queue: VecDeque<u32>,
+    /// Slots of writes that wait until they may change the times, and of what came after them.
+    queue: VecDeque<Waiter>,
+}
+
+/// A request that waits for an inode.
+#[derive(Debug, Clone, Copy)]
+struct Waiter {
+    slot: u32,
+    /// It has changed the times, and waits to look for its blocks.
+    is_noted: bool,
+}
+
+impl Waiter {
+    fn new(slot: u32) -> Waiter {
+        Waiter {
+            slot,
+            is_noted: false,
+        }
+    }
+}
+
+/// Use of a file's inode by a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    /// The load's files are open with O_NOATIME.
+    Reads,
+    Writes,
+    /// It looks for the places of blocks, which pages in memory may lack: XFS has the inode's lock alone then
+    /// (`xfs_buffered_write_iomap_begin`).
+    WritesPages,
 }
 
 /// The commits of a `[filesystem]`.
@@ -89,6 +117,10 @@ struct Commits {
     done: usize,
     /// Nothing was written to the journal since mkfs.
     is_empty: bool,
+    /// fsyncs of the commit being written that flush once more after it.
+    flushers: Vec<u32>,
+    /// Memory for those of a commit that ends.
+    ended: Vec<u32>,
 }
 
 impl Commits {
@@ -107,27 +139,48 @@ impl Commits {
         &mut self.inodes[at]
     }
 
-    /// A write to a file begins: false if it has to wait, as it changes the inode's times and cannot do so now.
-    fn note_write(&mut self, slot: u32, file: u32, now_ns: u64) -> bool {
-        let (tick, transaction) = (self.ticks.count(now_ns) + 1, self.transaction);
+    /// A request begins: false if it has to wait, as it changes the inode's times and cannot do so now, or does not get its
+    /// lock.
+    fn note_access(&mut self, slot: u32, file: u32, now_ns: u64, access: Access) -> bool {
+        let transaction = self.transaction;
         let is_recording = self.is_recording();
-        let locks = self.locks_inodes();
+        let waits = self.locks_inodes() && self.waits_for_inode(file, now_ns, access);
+        let changes = self.changes_times(file, now_ns, access);
+        let tick = self.ticks.count(now_ns) + 1;
         let inode = self.inode(file);
-        if inode.changed == tick {
-            return true;
-        }
-        if locks && (inode.holders > 0 || !inode.queue.is_empty()) {
-            inode.queue.push_back(slot);
+        if waits {
+            inode.queue.push_back(Waiter::new(slot));
             return false;
+        }
+        if !changes {
+            return true;
         }
         inode.changed = tick;
         if is_recording && inode.transaction + 1 == transaction {
             // Its block is on the way to the journal (`BH_Shadow`). Others find the times changed already.
-            inode.queue.push_back(slot);
+            inode.queue.push_back(Waiter::new(slot));
             return false;
         }
         inode.transaction = transaction;
         true
+    }
+
+    /// True if a request changes the times of the inode: writes do once a tick.
+    fn changes_times(&mut self, file: u32, now_ns: u64, access: Access) -> bool {
+        let tick = self.ticks.count(now_ns) + 1;
+        access != Access::Reads && self.inode(file).changed != tick
+    }
+
+    /// True if it needs the inode's lock alone.
+    fn is_alone(&mut self, file: u32, now_ns: u64, access: Access) -> bool {
+        access == Access::WritesPages || self.changes_times(file, now_ns, access)
+    }
+
+    /// True if it does not get the inode's lock. That is fair: who comes after one that waits waits too.
+    fn waits_for_inode(&mut self, file: u32, now_ns: u64, access: Access) -> bool {
+        let alone = self.is_alone(file, now_ns, access);
+        let inode = self.inode(file);
+        !inode.queue.is_empty() || alone && inode.holders > 0
     }
 
     /// True if who syncs has the inode's lock until the log is written.
@@ -140,6 +193,15 @@ impl Commits {
         let is_of_record = |part: &Part| matches!(part, Part::Head | Part::Record);
         let is_of_ext4 = matches!(self.log.kind, LogKind::Transactions(_));
         self.is_writing && is_of_ext4 && self.parts().get(self.done).is_some_and(is_of_record)
+    }
+
+    /// True if an fsync that comes now and shares the commit flushes once more after it: on ext4 if the commit's own flush
+    /// has begun (`jbd2_trans_will_send_data_barrier`), on XFS always, unless it began the commit (`log_flushed` in
+    /// `xfs_file_fsync`).
+    fn flushes_again(&self) -> bool {
+        let is_flush = |part: &Part| *part == Part::Flush;
+        let flush = self.parts().iter().position(is_flush);
+        self.flushes && (self.locks_inodes() || flush.is_some_and(|flush| self.done >= flush))
     }
 
     /// Bytes of the transaction or record with all changes.
@@ -215,6 +277,8 @@ impl Journal {
                 is_writing: false,
                 done: 0,
                 is_empty: false,
+                flushers: Vec::new(),
+                ended: Vec::new(),
             }),
             slot,
             first: log.first,
@@ -226,7 +290,7 @@ impl Journal {
             opening: VecDeque::new(),
             reads: 0,
             openers: Vec::new(),
-            locks: None,
+            locks: matches!(log.kind, LogKind::Records(_)).then(Locks::of_one_file_of_xfs),
         }
     }
 
@@ -484,16 +548,24 @@ impl Engine {
         Ok(())
     }
 
-    /// A write of the load begins, and changes the inode of its file: false if it has to wait for that.
-    pub(super) fn note_write(&mut self, slot: u32) -> bool {
+    /// A request of the load begins, and uses the inode of its file: false if it has to wait for that.
+    pub(super) fn note_access(&mut self, slot: u32) -> bool {
         let of = &self.load.slots[slot as usize];
-        let is_write = !matches!(of.request.op, Op::Read | Op::Rewrite);
-        if !is_write || of.stage != Stage::Data {
+        if of.stage != Stage::Data {
             return true;
         }
-        let (file, now_ns) = (of.request.file, self.now_ns);
+        let (file, now_ns, access) = (of.request.file, self.now_ns, self.access(slot));
         let commits = self.journal.as_deref_mut().and_then(Journal::commits);
-        commits.is_none_or(|commits| commits.note_write(slot, file, now_ns))
+        commits.is_none_or(|commits| commits.note_access(slot, file, now_ns, access))
+    }
+
+    fn access(&self, slot: u32) -> Access {
+        let of = &self.load.slots[slot as usize];
+        match of.request.op {
+            Op::Read | Op::Rewrite => Access::Reads,
+            _ if self.is_buffered(of.worker) => Access::WritesPages,
+            _ => Access::Writes,
+        }
     }
 
     /// An fsync of a `[filesystem]`: the data of the file are on the drives, or in their caches.
@@ -522,13 +594,16 @@ impl Engine {
             inode.transaction = transaction;
         }
         if of_inode && locks && !inode.queue.is_empty() {
-            inode.queue.push_back(slot);
+            inode.queue.push_back(Waiter::new(slot));
             return Ok(());
         }
         let is_under_way = is_writing && inode.transaction + 1 == transaction;
         if of_inode && (inode.transaction == transaction || is_under_way) {
             inode.holders += 1;
             if is_under_way {
+                if commits.flushes_again() {
+                    commits.flushers.push(slot);
+                }
                 journal.running.push(slot);
                 return Ok(());
             }
@@ -550,7 +625,11 @@ impl Engine {
             return Ok(());
         };
         std::mem::swap(&mut journal.running, &mut journal.waiting);
-        if let Some(commits) = journal.commits() {
+        if let LogRules::Commits(commits) = &mut journal.rules {
+            if commits.flushes && commits.locks_inodes() {
+                // The first one begins the commit.
+                commits.flushers.extend(journal.running.iter().skip(1));
+            }
             let plain = commits.record();
             let record = commits.rounded(self.growth.as_mut().map_or(plain, |of| of.log(plain)));
             commits.transaction += 1;
@@ -620,45 +699,69 @@ impl Engine {
         let was_recording = commits.is_recording();
         commits.done += 1;
         if was_recording {
-            self.let_writers_go_on()?;
+            self.let_waiters_go_on()?;
         }
         self.write_part()
     }
 
-    /// Writes that waited to change their inodes do so, and fsyncs behind them go on, as far as they can.
-    fn let_writers_go_on(&mut self) -> Outcome {
+    /// Requests that waited for their inodes go on, and fsyncs behind them, as far as they can.
+    fn let_waiters_go_on(&mut self) -> Outcome {
         let mut file = 0;
-        while let Some(commits) = self.journal.as_deref_mut().and_then(Journal::commits)
-            && let locks = commits.locks_inodes()
-            && let Some(inode) = commits.inodes.get_mut(file)
-        {
-            let next = inode.queue.front().copied();
+        loop {
+            let now_ns = self.now_ns;
+            let Some(commits) = self.journal.as_deref_mut().and_then(Journal::commits) else {
+                return Ok(());
+            };
+            let Some(inode) = commits.inodes.get(file) else {
+                return Ok(());
+            };
+            let Some(&Waiter { slot, is_noted }) = inode.queue.front() else {
+                file += 1;
+                continue;
+            };
+            let locks = commits.locks_inodes();
             let is_locked = inode.holders > 0 && locks;
-            let is_write = |slot: u32| self.load.slots[slot as usize].stage == Stage::Data;
-            match next {
-                Some(slot) if is_write(slot) && is_locked => file += 1,
-                None => file += 1,
-                Some(slot) => {
-                    let mut rest = std::mem::take(&mut inode.queue);
-                    rest.pop_front();
-                    if is_write(slot) {
-                        let tick = commits.ticks.count(self.now_ns) + 1;
-                        (inode.changed, inode.transaction) = (tick, commits.transaction);
-                        self.issue(slot, false)?;
-                        self.unplug()?;
-                    } else {
-                        self.sync_commits(slot)?;
-                    }
-                    if let Some(commits) = self.journal.as_deref_mut().and_then(Journal::commits)
-                        && let Some(inode) = commits.inodes.get_mut(file)
-                    {
-                        rest.append(&mut inode.queue);
-                        inode.queue = rest;
-                    }
+            let syncs = self.load.slots[slot as usize].stage != Stage::Data;
+            let access = self.access(slot);
+            let Some(commits) = self.journal.as_deref_mut().and_then(Journal::commits) else {
+                return Ok(());
+            };
+            let number = file as u32;
+            if !syncs && is_locked && commits.is_alone(number, now_ns, access) {
+                file += 1;
+                continue;
+            }
+            let transaction = commits.transaction;
+            let changes = !is_noted && commits.changes_times(number, now_ns, access);
+            let tick = commits.ticks.count(now_ns) + 1;
+            let inode = commits.inode(number);
+            inode.queue.pop_front();
+            // Those behind it are no longer in its way.
+            let rest = std::mem::take(&mut inode.queue);
+            if syncs {
+                self.sync_commits(slot)?;
+            } else {
+                // On ext4 only who is to change the times waits, and has marked that.
+                if changes || !locks {
+                    (inode.changed, inode.transaction) = (tick, transaction);
                 }
+                match access {
+                    // Those behind it get the lock in between (`xfs_vn_update_time`, `xfs_buffered_write_iomap_begin`).
+                    Access::WritesPages if changes && locks && !rest.is_empty() => {
+                        let is_noted = true;
+                        inode.queue.push_back(Waiter { slot, is_noted });
+                    }
+                    Access::WritesPages => self.begin_pages(slot)?,
+                    Access::Reads | Access::Writes => self.issue_unlocked(slot, false)?,
+                }
+                self.unplug()?;
+            }
+            if let Some(commits) = self.journal.as_deref_mut().and_then(Journal::commits) {
+                let inode = commits.inode(number);
+                let later = std::mem::replace(&mut inode.queue, rest);
+                inode.queue.extend(later);
             }
         }
-        Ok(())
     }
 
     /// Those who waited for the commit see the end of their fsync. The next one of ext4 begins before they run, so changes that
@@ -670,7 +773,9 @@ impl Engine {
         let mut slots = std::mem::take(&mut journal.running);
         journal.running = std::mem::take(&mut journal.ended);
         let has_next = !journal.waiting.is_empty();
+        let mut flushers = Vec::new();
         if let Some(commits) = journal.commits() {
+            flushers = std::mem::replace(&mut commits.flushers, std::mem::take(&mut commits.ended));
             commits.is_writing = false;
             for slot in &slots {
                 let file = self.load.slots[*slot as usize].request.file;
@@ -680,12 +785,20 @@ impl Engine {
         if has_next {
             self.begin_commit()?;
         }
-        self.let_writers_go_on()?;
+        self.let_waiters_go_on()?;
         for slot in slots.drain(..) {
-            self.parts_done(slot)?;
+            if flushers.contains(&slot) {
+                self.load.slots[slot as usize].left = self.flush(slot);
+            } else {
+                self.parts_done(slot)?;
+            }
         }
+        flushers.clear();
         if let Some(journal) = &mut self.journal {
             journal.ended = slots;
+            if let Some(commits) = journal.commits() {
+                commits.ended = flushers;
+            }
         }
         Ok(())
     }
@@ -727,5 +840,42 @@ impl Engine {
             self.touch(*member as usize);
         }
         Ok(members.len() as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn commits(kind: LogKind) -> Commits {
+        let log = Log {
+            kind,
+            first: 0,
+            bytes: LOG,
+            begin: 0,
+        };
+        let journal = Journal::of_file_system(log, true, Ticks::new(0), 0);
+        let LogRules::Commits(commits) = journal.rules else {
+            unreachable!("a file system has commits");
+        };
+        commits
+    }
+
+    #[test]
+    fn who_comes_after_the_flush_of_a_commit_flushes_again() {
+        let (mut ext4, mut xfs) = (
+            commits(LogKind::Transactions(4096)),
+            commits(LogKind::Records(1024)),
+        );
+        let mut again = Vec::new();
+        for done in 0..TRANSACTION_PARTS.len() {
+            (ext4.done, xfs.done) = (done, done.min(RECORD_PARTS.len()));
+            assert!(xfs.flushes_again());
+            again.push(ext4.flushes_again());
+        }
+        // The journal's superblock and the transaction's record come before it.
+        assert_eq!(again, [false, false, true, true, true]);
+        ext4.flushes = false;
+        assert!(!ext4.flushes_again(), "nobody flushes without barriers");
     }
 }

@@ -1,4 +1,4 @@
-//! Locks of files on older kernels.
+//! Locks of files.
 //!
 //! - `i_mutex`: who writes through the page cache has it until the data are in memory, on ext who writes past it until they are on
 //!   the drive (`generic_file_aio_write`; XFS: `xfs_write`). Until 3.1 an fsync has it while its log is written (`vfs_fsync_range`).
@@ -7,7 +7,7 @@
 //! - `XFS_ILOCK`: until 3.1 an fsync has it alone while its log is written (`xfs_fsync`). Who reads pages that are not in memory needs
 //!   it to find their blocks (`xfs_iomap`). So does who writes pages back or past the page cache; that is left out.
 //! - `XFS_IOLOCK`: `xfs_read` shares it until its pages are there and copied, `xfs_write` has it alone (2.6.0 to 2.6.36
-//!   `fs/xfs/linux-2.6/xfs_lrw.c`, later `fs/xfs/xfs_file.c`). It is fair (`lib/rwsem-spinlock.c`): who comes behind a waiting writer
+//!   `fs/xfs/linux-2.6/xfs_lrw.c`, later `fs/xfs/xfs_file.c`, to this day). It is fair (`lib/rwsem-spinlock.c`): who comes behind a waiting writer
 //!   waits as well. So one writer among readers first waits until all their reads are done, and none begins meanwhile.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -49,6 +49,34 @@ impl IoLock {
             self.readers += 1;
         }
     }
+
+    /// Gives it to those in line, as far as it goes. `all_readers`: writers go first, and then all readers; before, each in
+    /// its turn.
+    fn grant(&mut self, all_readers: bool) -> Vec<(u32, bool)> {
+        let mut granted = Vec::new();
+        let is_free = self.is_free(true);
+        let writer = self.waiting.iter().position(|(_, write)| *write);
+        if all_readers
+            && is_free
+            && let Some(writer) = writer.and_then(|at| self.waiting.remove(at))
+        {
+            self.waiting.push_front(writer);
+        }
+        while let Some(&(slot, write)) = self.waiting.front()
+            && self.is_free(write)
+        {
+            self.waiting.pop_front();
+            self.take(write);
+            granted.push((slot, write));
+            if !write && all_readers {
+                let readers = self.waiting.iter().filter(|(_, write)| !write);
+                self.readers += readers.clone().count() as u32;
+                granted.extend(readers);
+                self.waiting.retain(|(_, write)| *write);
+            }
+        }
+        granted
+    }
 }
 
 /// The locks of all files.
@@ -63,6 +91,17 @@ pub(super) struct Locks {
 }
 
 impl Locks {
+    /// Those of a `[filesystem]`: the test file is one.
+    pub(super) fn of_one_file_of_xfs() -> Locks {
+        Locks {
+            file_size: u64::MAX,
+            is_xfs: true,
+            mutexes: BTreeMap::new(),
+            io: BTreeMap::new(),
+            held: BTreeMap::new(),
+        }
+    }
+
     pub(super) fn of(files: Files) -> Locks {
         Locks {
             file_size: files.file_size,
@@ -208,6 +247,7 @@ impl Engine {
 
     /// The request has its data; those in line behind it go on.
     pub(super) fn release_iolock(&mut self, slot: u32) -> Outcome {
+        let wakes_all_readers = self.rules.kernel.wakes_all_readers();
         let Some(locks) = self.locks() else {
             return Ok(());
         };
@@ -220,16 +260,11 @@ impl Engine {
         } else {
             lock.readers -= 1;
         }
-        let mut granted = Vec::new();
-        while let Some(&(next, write)) = lock.waiting.front()
-            && lock.is_free(write)
-        {
-            lock.waiting.pop_front();
-            lock.take(write);
-            locks.held.insert(next, (file, write));
-            granted.push(next);
+        let granted = lock.grant(wakes_all_readers);
+        for (next, write) in &granted {
+            locks.held.insert(*next, (file, *write));
         }
-        for next in granted {
+        for (next, _) in granted {
             self.begin_buffered(next)?;
         }
         Ok(())

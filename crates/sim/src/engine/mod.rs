@@ -215,6 +215,8 @@ pub(crate) struct Engine {
     has_begun: bool,
     /// Work that interrupts leave to threads.
     postponed: VecDeque<Postponed>,
+    /// md is to begin a flush of its members at the end of this moment.
+    has_md_flush: bool,
     /// Slots whose request a worker sees as done without having spent time on it.
     seen_now: VecDeque<u32>,
     /// Slots whose requests go in one call.
@@ -351,6 +353,7 @@ impl Engine {
             thread_start_ns: options.thread_start_ns,
             has_begun: false,
             postponed: VecDeque::new(),
+            has_md_flush: false,
             seen_now: VecDeque::new(),
             batch: Vec::new(),
             one_call_each: options.one_call_each,
@@ -528,7 +531,10 @@ impl Engine {
                 self.run_other_threads()?;
             }
             if self.is_settled() {
-                break;
+                if !self.has_md_flush {
+                    break;
+                }
+                self.begin_md_flush();
             }
         }
         let alarms = 2 * self.queues.len();

@@ -188,6 +188,10 @@ pub(crate) struct Queue {
     busy_since_ns: u64,
     flushes_waiting: Vec<u32>,
     flushes_running: Vec<u32>,
+    /// The drive has not got the flush of those yet.
+    has_flush: bool,
+    /// Requests that came before it and go before it, where a flush is alone at the drive.
+    before_flush: u32,
     /// Writes between two flushes of md's, each with one request for all three (`blk_insert_flush`).
     sequences: Vec<Sequence>,
     /// Taken from the elevator, and without room at the drive (`hctx->dispatch`).
@@ -301,6 +305,8 @@ impl Queue {
             busy_since_ns: 0,
             flushes_waiting: Vec::new(),
             flushes_running: Vec::new(),
+            has_flush: false,
+            before_flush: 0,
             sequences: Vec::new(),
             ahead: None,
             direct: VecDeque::new(),
@@ -857,8 +863,9 @@ impl Queue {
         self.at_drive < self.limits.depth
             && (!self.shares || self.drive.has_room())
             && self.barriers.is_empty()
-            && !(self.limits.flush_alone
-                && !(self.flushes_waiting.is_empty() && self.flushes_running.is_empty()))
+            && (!self.limits.flush_alone
+                || self.flushes_running.is_empty()
+                || self.before_flush > 0)
     }
 
     #[inline(always)]
@@ -1025,8 +1032,9 @@ impl Queue {
         if !self.barriers.is_empty() {
             return self.run_barrier(now_ns).map(|()| None);
         }
-        if !self.flushes_waiting.is_empty() {
-            self.run_flush(now_ns)?;
+        if self.begins_flush() {
+            self.has_flush = false;
+            self.submit_flush(now_ns)?;
         }
         if self.plug_ns.is_some() {
             return Ok(None);
@@ -1040,6 +1048,7 @@ impl Queue {
         if self.may_submit()
             && let Some(id) = self.direct.pop_front().or_else(|| self.ahead.take())
         {
+            self.before_flush = self.before_flush.saturating_sub(1);
             self.reserve(now_ns);
             self.is_due = true; // there may be more
             return Ok(Some(id));
@@ -1052,6 +1061,7 @@ impl Queue {
                 break;
             }
             let Some(id) = self.elevator.dispatch(now_ns, self.requests.as_slice()) else {
+                self.before_flush = 0;
                 if self.limits.multi_queue && self.again_ns.is_none() {
                     self.again_ns = Some(self.ticks.timer_ns(now_ns, AGAIN_TICKS));
                 }
@@ -1061,6 +1071,7 @@ impl Queue {
                 self.leaves_elevator(id);
             }
             if has_room {
+                self.before_flush = self.before_flush.saturating_sub(1);
                 self.reserve(now_ns);
                 self.is_due = true; // there may be more
                 return Ok(Some(id));
@@ -1089,7 +1100,7 @@ impl Queue {
         self.elevator_waits()
             || self.ahead.is_some()
             || !self.direct.is_empty()
-            || !self.flushes_waiting.is_empty()
+            || self.has_flush
             || !self.barriers.is_empty()
     }
 
@@ -1103,31 +1114,36 @@ impl Queue {
     #[inline]
     pub(crate) fn begins_flush(&self) -> bool {
         let room = if self.limits.flush_alone {
-            self.at_drive == 0
+            self.at_drive == 0 && self.before_flush == 0
         } else {
             self.at_drive < self.limits.depth
         };
-        !self.flushes_waiting.is_empty() && self.flushes_running.is_empty() && room
-    }
-
-    /// One flush at a time; those who come meanwhile share the next (`blk_kick_flush`).
-    fn run_flush(&mut self, now_ns: u64) -> Result<(), SubmitError> {
-        if !self.begins_flush() {
-            return Ok(());
-        }
-        std::mem::swap(&mut self.flushes_waiting, &mut self.flushes_running);
-        self.submit_flush(now_ns)
+        self.has_flush && room
     }
 
     /// A slot of the load wants the write cache emptied.
     pub(crate) fn flush(&mut self, slot: u32) {
-        self.is_due = true;
         self.flushes_waiting.push(slot);
+        self.kick_flush();
     }
 
-    /// The slots whose flush is done; to be emptied by the caller.
-    pub(crate) fn flushed(&mut self) -> &mut Vec<u32> {
-        &mut self.flushes_running
+    /// One flush at a time, also while the drive does not take it yet: those who come meanwhile share the next
+    /// (`blk_kick_flush`).
+    fn kick_flush(&mut self) {
+        if self.flushes_running.is_empty() && !self.flushes_waiting.is_empty() {
+            std::mem::swap(&mut self.flushes_waiting, &mut self.flushes_running);
+            (self.has_flush, self.is_due) = (true, true);
+            if self.limits.flush_alone {
+                let waiting = self.elevator.waiting() + self.direct.len() as u32;
+                self.before_flush = waiting + u32::from(self.ahead.is_some());
+            }
+        }
+    }
+
+    /// Appends the slots whose flush is done; the next one may begin.
+    pub(crate) fn take_flushed(&mut self, slots: &mut Vec<u32>) {
+        slots.append(&mut self.flushes_running);
+        self.kick_flush();
     }
 
     /// Records the finished command; its place is free again. It may be a step of a barrier.
@@ -1176,8 +1192,8 @@ impl Queue {
         let keeps = sequence.is_some();
         if let Some(of) = sequence {
             of.is_written = true;
-            self.flushes_waiting.push(of.slot);
-            self.is_due = true;
+            let slot = of.slot;
+            self.flush(slot);
         } else {
             self.give_back(pool);
             self.return_tag(beside.tag);

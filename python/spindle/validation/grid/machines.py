@@ -13,9 +13,6 @@ DRIVES = {
     "flash": "model = '860-EVO-1TB'",
 }
 """A plain service time, a disk of 7200 rpm, a flash drive; the last two on SATA."""
-IDLE_S = 2
-"""Time between the array's start and the load. For some time after it bfq takes the load's threads for a part of what
-started the array (`bfq_burst_interval`), and write-back is throttled otherwise (`wb_recent_wait`)."""
 T = TypeVar("T")
 
 

@@ -17,7 +17,6 @@ from spindle.result.figures import Figures
 from spindle.result.record import RunRecord
 from spindle.run.resolve import resolve_text
 from spindle.run.simulate import SimulatedRun, read_figures
-from spindle.validation.grid.machines import IDLE_S
 
 _KINDS = {"R": "reads", "W": "writes", "F": "flushes"}
 
@@ -93,7 +92,7 @@ def under_the_kernel(point: GridPoint) -> Outcome:
     """Run it in the lab."""
     machine = _core.Machine.parse(point.machine_text(), point.name)
     resolved = resolve_text(point.workload_text(), point.name, "grid")
-    task = load.Task(machine, setup_of(machine), "grid", resolved.text, (), is_traced=True, idle_s=IDLE_S)
+    task = load.Task(machine, setup_of(machine), "grid", resolved.text, (), is_traced=True)
     done = load.carry_out(task)
     record = agent.read(done.document, "the lab's result", preflight={})
     assert isinstance(record, RunRecord)
