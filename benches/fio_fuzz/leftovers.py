@@ -87,13 +87,18 @@ def instance_of(folder: Path) -> str:
     return f"{folder.parent.name}-{folder.name}"
 
 
-def _clear(folder: Path) -> None:
-    """Processes that work in it, the instances of the tracer, mounts and loop devices of it, and the folder."""
+def kill_those_in(folder: Path) -> None:
+    """Kill processes that work in a folder of ours: jobs of a killed fio go on without it."""
     for link in Path("/proc").glob("[0-9]*/cwd"):
         pid = int(link.parent.name)
         with contextlib.suppress(OSError):
             if pid != os.getpid() and link.readlink().is_relative_to(folder):
                 os.kill(pid, signal.SIGKILL)
+
+
+def _clear(folder: Path) -> None:
+    """Processes that work in it, the instances of the tracer, mounts and loop devices of it, and the folder."""
+    kill_those_in(folder)
     for runner in folder.glob("*"):
         with contextlib.suppress(OSError):
             (runner / "tracefs/instances" / instance_of(runner)).rmdir()

@@ -34,7 +34,7 @@ from spindle.run.consent import Consent
 from spindle.run.engine import EngineOptions
 from spindle.run.watch import SilentWatch
 
-from .leftovers import die_with_parent, instance_of
+from .leftovers import die_with_parent, instance_of, kill_those_in
 
 DEVICE_BYTES = 8 << 20
 FOLDER_BYTES = 128 << 20
@@ -96,7 +96,7 @@ class FuzzRunner:
             self.mount = self.folder / "mount"
             self.mount.mkdir()
             _run("mount", under, str(self.mount))
-            undo.callback(_unmount, self.mount)
+            undo.callback(unmount, self.mount)
             self.trace = undo.enter_context(Trace.of(self.folder, self.device, under))
             self._undo = undo.pop_all()
         return self
@@ -483,12 +483,13 @@ def _loop(image: Path, size: int) -> Iterator[str]:
         _run("losetup", "--detach", device)
 
 
-def _unmount(mount: Path) -> None:
-    """A process that was killed a moment ago may still hold it."""
+def unmount(mount: Path) -> None:
+    """Jobs of a fio that was killed may still hold it."""
     for _ in range(300):
         with contextlib.suppress(RuntimeError):
             _run("umount", str(mount))
             return
+        kill_those_in(mount)
         time.sleep(0.1)
     try:
         _run("umount", str(mount))

@@ -20,7 +20,7 @@ import pytest
 
 from benches.fio_fuzz import compare, excuses
 from benches.fio_fuzz.compare import Difference
-from benches.fio_fuzz.observe import Clone, Event
+from benches.fio_fuzz.observe import Clone, Event, unmount
 from spindle.formats import fio_job
 from spindle.formats.fio_job import convert_text
 from spindle.formats.fio_job.finding import JobFinding
@@ -49,6 +49,17 @@ def test_a_short_run_of_the_fuzzer_finds_no_unreported_difference() -> None:
     run = fuzzed("--jobs", "8", "--seed", "3004", "--no-shrink")
     assert run.returncode == 0, run.stdout + run.stderr
     assert re.search(r"^8 job files with \d+ jobs compared", run.stdout, flags=re.M), run.stdout
+
+
+@needs_fuzzing
+def test_a_job_that_goes_on_does_not_keep_its_file_system_mounted(tmp_path: Path) -> None:
+    mount = tmp_path / "mount"
+    mount.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "none", mount], check=True)
+    with subprocess.Popen(["sleep", "600"], cwd=mount) as job:
+        unmount(mount)
+        assert job.wait() == -signal.SIGKILL
+    assert not mount.is_mount()
 
 
 MENDED = {
