@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -275,6 +275,14 @@ fn wrong_input_gives_one_line() {
     }
 }
 
+/// Ends it with SIGTERM, and sees that it says so.
+fn terminated(child: &mut Child) {
+    let pid = child.id().to_string();
+    let sent = Command::new("kill").args(["-TERM", &pid]).status();
+    assert!(sent.expect("kill").success());
+    assert_eq!(child.wait().expect("its end").code(), Some(128 + 15));
+}
+
 #[test]
 fn a_signal_ends_the_run_and_its_figures_are_kept() {
     let folder = Folder::new("signal");
@@ -297,12 +305,7 @@ fn a_signal_ends_the_run_and_its_figures_are_kept() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     std::thread::sleep(std::time::Duration::from_millis(300));
-    let pid = i32::try_from(child.id()).expect("a process id");
-    let sent = Command::new("kill")
-        .args(["-TERM", &pid.to_string()])
-        .status();
-    assert!(sent.expect("kill").success());
-    assert_eq!(child.wait().expect("its end").code(), Some(128 + 15));
+    terminated(&mut child);
     let found: Value =
         serde_json::from_slice(&fs::read(&output).expect("the result")).expect("JSON");
     assert_eq!(found["runs"][0]["figures"]["ended_by"]["kind"], "stopped");
@@ -319,10 +322,7 @@ fn a_signal_ends_the_time_before_the_load() {
         .spawn()
         .expect("the agent");
     std::thread::sleep(std::time::Duration::from_millis(300));
-    let pid = child.id().to_string();
-    let sent = Command::new("kill").args(["-TERM", &pid]).status();
-    assert!(sent.expect("kill").success());
-    assert_eq!(child.wait().expect("its end").code(), Some(128 + 15));
+    terminated(&mut child);
     assert!(!Path::new(&output).exists(), "nothing was measured");
 }
 

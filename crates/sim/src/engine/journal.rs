@@ -95,10 +95,11 @@ impl Waiter {
 /// Use of a file's inode by a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Access {
-    /// The load's files are open with O_NOATIME.
+    /// It changes no times: the load's files are open with O_NOATIME.
     Reads,
+    /// It changes the times.
     Writes,
-    /// It looks for the places of blocks, which pages in memory may lack: XFS has the inode's lock alone then
+    /// It changes the times, and looks for the places of blocks, which pages in memory may lack: XFS has the inode's lock alone then
     /// (`xfs_buffered_write_iomap_begin`).
     WritesPages,
 }

@@ -91,21 +91,19 @@ pub(super) struct Locks {
 }
 
 impl Locks {
-    /// Those of a `[filesystem]`: the test file is one.
-    pub(super) fn of_one_file_of_xfs() -> Locks {
-        Locks {
-            file_size: u64::MAX,
-            is_xfs: true,
-            mutexes: BTreeMap::new(),
-            io: BTreeMap::new(),
-            held: BTreeMap::new(),
-        }
+    pub(super) fn of(files: Files) -> Locks {
+        Locks::new(files.file_size, files.kind == FilesKind::Xfs)
     }
 
-    pub(super) fn of(files: Files) -> Locks {
+    /// Those of a `[filesystem]`: the test file is one.
+    pub(super) fn of_one_file_of_xfs() -> Locks {
+        Locks::new(u64::MAX, true)
+    }
+
+    fn new(file_size: u64, is_xfs: bool) -> Locks {
         Locks {
-            file_size: files.file_size,
-            is_xfs: files.kind == FilesKind::Xfs,
+            file_size,
+            is_xfs,
             mutexes: BTreeMap::new(),
             io: BTreeMap::new(),
             held: BTreeMap::new(),
